@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+# make            build everything into build/
+# make demo       install what is missing, build, hold an MCP conversation with a private daemon
+# make check      install what is missing, build, run every test tier that this machine can run
+# Variables: BUILD (out-of-tree directory), CC, WERROR=1, DESTDIR, PREFIX
+
+BUILD ?= build
+PREFIX ?= /usr
+LIBEXECDIR ?= $(PREFIX)/libexec/nix-sandbox
+BINDIR ?= $(PREFIX)/bin
+DATADIR ?= $(PREFIX)/share
+MANDIR ?= $(DATADIR)/man
+DOCDIR ?= $(DATADIR)/doc/nix-sandbox
+
+PKG_CONFIG ?= pkg-config
+PACKAGES := libsystemd json-c libseccomp
+
+WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wundef -Wwrite-strings \
+        -Wvla -Wswitch-enum -Wformat=2 -Wno-unused-parameter -Wno-missing-field-initializers
+WERROR ?= 1
+ifeq ($(WERROR),1)
+WARNINGS += -Werror
+endif
+HARDENING ?= -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection -fcf-protection
+OPTIMIZE ?= -O2 -g
+CPPFLAGS_ALL := -D_GNU_SOURCE -I. -DLIBEXECDIR='"$(LIBEXECDIR)"' -DBINDIR='"$(BINDIR)"' $(CPPFLAGS)
+CFLAGS_ALL = -std=gnu17 $(OPTIMIZE) $(WARNINGS) $(HARDENING) -ffunction-sections -fdata-sections -fPIE \
+        $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null) $(CFLAGS)
+LDFLAGS_ALL = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -Wl,--gc-sections $(LDFLAGS)
+
+LIB_SRC := $(wildcard lib/*.c)
+DAEMON_SRC := $(wildcard daemon/*.c)
+SHIM_SRC := $(wildcard shim/*.c)
+CTL_SRC := $(wildcard ctl/*.c)
+AGENT_SRC := $(wildcard agent/*.c)
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+
+LIB_OBJ := $(call objects,$(LIB_SRC))
+DAEMON_OBJ := $(call objects,$(DAEMON_SRC))
+SHIM_OBJ := $(call objects,$(SHIM_SRC))
+CTL_OBJ := $(call objects,$(CTL_SRC))
+AGENT_OBJ := $(call objects,$(AGENT_SRC))
+ALL_OBJ := $(LIB_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(CTL_OBJ) $(AGENT_OBJ)
+
+LIBRARY := $(BUILD)/libnixsandbox.a
+PROGRAMS := $(BUILD)/sandboxd $(BUILD)/nix-sandbox-mcp $(BUILD)/sandboxctl $(BUILD)/sandbox-agent
+
+all: $(PROGRAMS)
+
+# make deps runs first of all, so that the flags of packages it installs are seen by the build proper.
+deps:
+	tools/install-deps
+
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+# The files they embed with .incbin, which -MMD does not see.
+$(BUILD)/obj/agent/drivers.o: $(wildcard agent/drivers/*)
+$(BUILD)/obj/daemon/idl.o: daemon/io.nixsandbox.varlink
+
+$(LIBRARY): $(LIB_OBJ)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(BUILD)/sandboxd: $(DAEMON_OBJ) $(LIBRARY)
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -lsystemd -ljson-c -lcgroup -lseccomp
+
+$(BUILD)/nix-sandbox-mcp: $(SHIM_OBJ) $(LIBRARY)
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c
+
+$(BUILD)/sandboxctl: $(CTL_OBJ) $(LIBRARY)
+	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c
+
+# pid 1 of every jail: static, because a jail has whatever libraries its environment has, and not
+# position-independent, because relocations would make its pages private to each session.
+$(BUILD)/sandbox-agent: $(AGENT_OBJ) $(LIBRARY)
+	$(CC) $(CFLAGS_ALL) -static -no-pie -Wl,--gc-sections -Wl,-z,relro $(LDFLAGS) -o $@ $^ -ljson-c
+
+-include $(ALL_OBJ:.o=.d)
+
+include tests/tests.mk
+
+install: all
+	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)/nix-sandbox \
+	        $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(DOCDIR)
+	install -m 755 $(BUILD)/nix-sandbox-mcp $(BUILD)/sandboxctl $(DESTDIR)$(BINDIR)
+	install -m 755 $(BUILD)/sandboxd $(BUILD)/sandbox-agent $(DESTDIR)$(LIBEXECDIR)
+	install -m 644 daemon/io.nixsandbox.varlink $(DESTDIR)$(DATADIR)/nix-sandbox
+	install -m 644 docs/man/*.1 $(DESTDIR)$(MANDIR)/man1
+	install -m 644 docs/man/*.5 $(DESTDIR)$(MANDIR)/man5
+	install -m 644 docs/man/*.8 $(DESTDIR)$(MANDIR)/man8
+	install -m 644 README.md CHANGELOG.md LICENSE docs/architecture.md $(DESTDIR)$(DOCDIR)
+
+clean:
+	rm -rf $(BUILD)
+
+.PHONY: all deps install clean
+.DELETE_ON_ERROR:

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What sandboxd and sandbox-agent say to each other over the session's socketpair, in frames (frame.h).
+ * The daemon trusts nothing of what comes back: sizes are capped, JSON is typed, a frame for another turn
+ * than the running one is a fault of the session.
+ *
+ *   daemon → agent
+ *     REQUEST    turn N: a JSON object, one NUL byte, then the code as raw bytes (UTF-8, no NUL). Raw, so that
+ *                megabytes of code are neither escaped here nor checked again in pid 1.
+ *                {"type":"execute", "interpreter":"python"|"bash"|"node", "timeout_ms":u}
+ *                One turn at a time; a REQUEST before the RESULT of the last is a protocol error.
+ *     INTERRUPT  turn N, no payload: stop the turn as its time-out would (the result says interrupted).
+ *
+ *   agent → daemon
+ *     EVENT      turn 0: JSON. {"event":"hello", "protocol":1, "version":"…"} is the first frame of all.
+ *     STDOUT, STDERR            turn N: raw bytes as they come, at most OUTPUT_HEAD_MAX a stream and turn
+ *     STDOUT_TAIL, STDERR_TAIL  turn N, only when bytes were left out: the last ones, just before RESULT
+ *     RESULT     turn N, last frame of a turn: JSON, all members always there:
+ *                {"exit_code":int 0…255,      124 after a time-out, 130 interrupted, 128+n died of signal n
+ *                 "signal":int,               0, or the signal the interpreter died of by itself
+ *                 "timed_out":bool, "interrupted":bool,
+ *                 "state":"kept"|"lost",      of this interpreter
+ *                 "restarted":bool,           a new interpreter process was started for this turn because an
+ *                                             earlier one had been lost
+ *                 "late":bool,                output begins with what background processes wrote between turns
+ *                 "stdout":{"bytes":u,"omitted":u,"dropped":u,"file":string|null}, "stderr":{…},
+ *                                             bytes: produced; omitted: not in head or tail; dropped: late
+ *                                             output thrown away; file: where the whole is, below /workspace
+ *                 "duration_us":u,
+ *                 "error":null|"missing"|"start"|"protocol",
+ *                                             missing: no such program in the jail; start: it did not come up
+ *                 "error_text":string|null}
+ */
+
+#include "version.h"
+
+typedef enum AgentFrameType {
+        AGENT_FRAME_REQUEST = 1,
+        AGENT_FRAME_RESULT = 2,
+        AGENT_FRAME_STDOUT = 3,
+        AGENT_FRAME_STDERR = 4,
+        AGENT_FRAME_STDOUT_TAIL = 5,
+        AGENT_FRAME_STDERR_TAIL = 6,
+        AGENT_FRAME_EVENT = 7,
+        AGENT_FRAME_INTERRUPT = 8,
+} AgentFrameType;
+
+#define AGENT_CODE_MAX (4U * 1024U * 1024U)             /* bytes of code in one turn */
+#define AGENT_REQUEST_MAX (AGENT_CODE_MAX + 4096U)      /* payload the agent accepts */
+#define AGENT_PAYLOAD_MAX (256U * 1024U)                /* payload the daemon accepts */
+#define OUTPUT_HEAD_MAX (64U * 1024U)
+#define OUTPUT_TAIL_MAX (64U * 1024U)
+
+/* The agent is run as "sandbox-agent FD": its end of the socketpair, which it makes CLOEXEC first of all. */
+
+/* How long the agent's interrupt ladder may take after a time-out before the daemon ends the session:
+ * SIGINT, 1 s, SIGKILL of the turn's children, 1 s, SIGKILL of the interpreter, restart of nothing. */
+#define AGENT_INTERRUPT_GRACE_USEC (UINT64_C(1000000))
+#define AGENT_BACKSTOP_USEC (UINT64_C(8000000))

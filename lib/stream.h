@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * A non-blocking stream socket on an sd-event loop: input collects in a buffer that the owner consumes,
+ * output is written at once where the socket takes it and queued otherwise. Both directions are capped.
+ * The owner frees the stream; freeing it inside one of its own callbacks is allowed.
+ */
+
+#include <systemd/sd-event.h>
+
+#include "buffer.h"
+#include "macro.h"
+
+typedef struct Stream Stream;
+
+typedef struct StreamHandlers {
+        /* New bytes are in the buffer; consume what is complete. */
+        void (*on_input)(Stream *s, Buffer *input, void *userdata);
+        /* The peer is gone (error 0) or the socket failed (negative errno). Called once; nothing follows. */
+        void (*on_hangup)(Stream *s, int error, void *userdata);
+        /* The output queue is empty again after stream_write() had to queue. May be NULL. */
+        void (*on_drained)(Stream *s, void *userdata);
+} StreamHandlers;
+
+typedef struct StreamLimits {
+        size_t input_max;       /* reading pauses while this much is not consumed; the owner, who knows that a
+                                 * complete message would fit, treats a full buffer as a peer's fault */
+        size_t output_max;      /* stream_write() gives -ENOBUFS over this */
+} StreamLimits;
+
+/* Takes fd (also when it fails), which must be a connected stream socket. name is for the event source. */
+int stream_new(sd_event *event, int fd, const char *name, const StreamLimits *limits,
+               const StreamHandlers *handlers, void *userdata, Stream **ret);
+Stream *stream_free(Stream *s);
+DEFINE_TRIVIAL_CLEANUP_FUNC(Stream *, stream_free);
+
+/* Queues or writes. -ENOBUFS when the peer does not read, -EPIPE after a hang-up, -ENOMEM. iov-style pair so
+ * that a header and its payload go out together without a copy. */
+int stream_write(Stream *s, const void *data, size_t size);
+int stream_write2(Stream *s, const void *head, size_t head_size, const void *data, size_t size);
+
+/* Bytes not yet taken by the kernel. */
+size_t stream_queued(const Stream *s);
+Buffer *stream_input(Stream *s);
+int stream_fd(const Stream *s);
+
+/* Back-pressure: while reading is off the peer's writes fill the socket and then block the peer. */
+int stream_set_reading(Stream *s, bool reading);

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * A varlink service on an sd-event loop. The server owns its links (connections); a link serves one call at
+ * a time, further ones wait unread. Handlers look like sd_varlink's: they may answer at once, or keep a
+ * reference to the link and answer later ("parked" calls). The server itself answers org.varlink.service.
+ *
+ * Hostile peers: connections are capped for all and per uid; a message over VARLINK_MESSAGE_MAX, text that
+ * is no varlink call, a half message that does not get on for VARLINK_HALF_MESSAGE_USEC, or a peer that
+ * leaves more than VARLINK_OUTPUT_MAX unread loses its link, after an error reply where one can be sent.
+ */
+
+#include <systemd/sd-event.h>
+
+#include "cred.h"
+#include "varlink.h"
+
+#define VARLINK_OUTPUT_MAX (2 * VARLINK_MESSAGE_MAX)
+#define VARLINK_HALF_MESSAGE_USEC (45 * USEC_PER_SEC)
+
+typedef struct VarlinkServer VarlinkServer;
+typedef struct VarlinkLink VarlinkLink;
+
+/*
+ * Handles one call. 0: answered, or parked with varlink_link_ref(). Negative errno: the server answers with
+ * the error io.nixsandbox.Internal-style reply of `internal_error` below and logs. parameters is borrowed.
+ */
+typedef int (*VarlinkMethodHandler)(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
+
+typedef struct VarlinkMethod {
+        const char *name;               /* "io.nixsandbox.Run"; a NULL name ends a table */
+        VarlinkMethodHandler handler;
+} VarlinkMethod;
+
+typedef struct VarlinkServiceInfo {
+        const char *vendor, *product, *version, *url;
+        const char *interface;          /* its name */
+        const char *description;        /* its IDL text */
+        const char *internal_error;     /* error name for a failing handler */
+} VarlinkServiceInfo;
+
+typedef struct VarlinkServerLimits {
+        unsigned connections_max;
+        unsigned connections_per_uid_max;
+} VarlinkServerLimits;
+
+/* info, methods and their strings must outlive the server. */
+int varlink_server_new(sd_event *event, const VarlinkServiceInfo *info, const VarlinkMethod *methods,
+                       const VarlinkServerLimits *limits, void *userdata, VarlinkServer **ret);
+/* Closes every link; parked calls get their on_disconnect. */
+VarlinkServer *varlink_server_free(VarlinkServer *s);
+DEFINE_TRIVIAL_CLEANUP_FUNC(VarlinkServer *, varlink_server_free);
+
+/* Takes a listening socket. */
+int varlink_server_listen(VarlinkServer *s, int fd);
+unsigned varlink_server_connections(const VarlinkServer *s);
+/* Stops accepting; links go on. */
+void varlink_server_stop_listening(VarlinkServer *s);
+
+VarlinkLink *varlink_link_ref(VarlinkLink *l);
+VarlinkLink *varlink_link_unref(VarlinkLink *l);
+DEFINE_TRIVIAL_CLEANUP_FUNC(VarlinkLink *, varlink_link_unref);
+
+const PeerCred *varlink_link_peer(const VarlinkLink *l);
+
+/* Called once if the peer goes away before the running call is answered. The link is then dead: replies give
+ * -EPIPE, which callers may ignore. Cleared when the call is answered. */
+typedef void (*VarlinkDisconnect)(VarlinkLink *link, void *userdata);
+void varlink_link_on_disconnect(VarlinkLink *l, VarlinkDisconnect callback, void *userdata);
+
+/* Answers: one of reply/error ends the call; notify sends one of several replies (only when the call had
+ * VARLINK_MORE, else -EINVAL). parameters is borrowed, may be NULL. -EPIPE when the link is dead. */
+int varlink_reply(VarlinkLink *l, json_object *parameters);
+int varlink_notify(VarlinkLink *l, json_object *parameters);
+int varlink_error(VarlinkLink *l, const char *error, json_object *parameters);
+/* org.varlink.service.InvalidParameter with the member's name and, beside it, a sentence ("message"). */
+int varlink_error_invalid(VarlinkLink *l, const char *parameter, const char *message);
+
+/* Bytes of replies the peer has not taken yet, for back-pressure. */
+size_t varlink_link_queued(const VarlinkLink *l);

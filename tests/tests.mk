@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# Test programs and the targets that run them. A tier is a command that prints "N passed, N failed, N skipped"
+# as its last line; tests/check runs them all and adds up.
+
+UNIT_PARTS := lib daemon shim agent ctl
+unit_src = $(wildcard tests/unit/$(1)/*.c)
+# A part is tested with its objects but for the one that holds main().
+part_obj = $(filter-out $(BUILD)/obj/$(1)/main.o,$(call objects,$(wildcard $(1)/*.c)))
+UNIT_PROGRAMS := $(foreach p,$(UNIT_PARTS),$(if $(call unit_src,$(p)),$(BUILD)/tests/unit-$(p)))
+
+define unit_program
+$(BUILD)/tests/unit-$(1): $(call objects,$(call unit_src,$(1))) $(filter-out $(LIB_OBJ),$(call part_obj,$(1))) $(LIBRARY)
+	@mkdir -p $$(@D)
+	$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS_ALL) -o $$@ $$^ -lcriterion -lsystemd -ljson-c -lcgroup -lseccomp
+-include $(patsubst %.o,%.d,$(call objects,$(call unit_src,$(1))))
+endef
+$(foreach p,$(UNIT_PARTS),$(eval $(call unit_program,$(p))))
+
+unit: $(UNIT_PROGRAMS)
+.PHONY: unit
