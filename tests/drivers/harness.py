@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""Runs an interpreter driver as the agent would, without agent or jail, for quick tests of the drivers.
+
+It speaks agent/driver-protocol.h and applies the same end-of-turn rule (the driver's report, then exactly
+what FIONREAD says). Names inside are those of the corpus' replies, so that cases can be tried on a driver.
+"""
+import array
+import contextlib
+import fcntl
+import os
+import secrets
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import termios
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+DRIVERS = {
+    "python": ("python.py", lambda text: ["/usr/bin/python3", "-I", "-c", text]),
+    "bash": ("bash.sh", lambda text: ["/usr/bin/bash", "--norc", "--noprofile", "-c", text, "bash"]),
+    "node": ("node.js", lambda text: ["/usr/bin/node", "--experimental-repl-await", "-e", text]),
+}
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "USER": "sandbox", "LOGNAME": "sandbox",
+               "SHELL": "/bin/bash", "TERM": "dumb"}
+
+
+def pending(fd):
+    size = array.array("i", [0])
+    fcntl.ioctl(fd, termios.FIONREAD, size)
+    return size[0]
+
+
+class Driver:
+    """One interpreter process with its driver, restarted when it has died."""
+
+    def __init__(self, kind):
+        self.kind = kind
+        self.workspace = tempfile.mkdtemp(prefix="nix-sandbox-driver-")
+        self.process = None
+        self.start()
+
+    def start(self):
+        name, argv = DRIVERS[self.kind]
+        with open(os.path.join(ROOT, "agent", "drivers", name), encoding="utf-8") as f:
+            text = f.read()
+        ours, theirs = socket.socketpair()
+        out_r, out_w = os.pipe()
+        err_r, err_w = os.pipe()
+        null = os.open("/dev/null", os.O_RDONLY)
+
+        def child():
+            os.setsid()
+            for n, fd in enumerate((null, out_w, err_w, theirs.fileno())):
+                os.dup2(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100), n)
+                os.set_inheritable(n, True)
+
+        self.process = subprocess.Popen(argv(text), preexec_fn=child, close_fds=False, cwd=self.workspace,
+                                        env={**ENVIRONMENT, "HOME": self.workspace})
+        for fd in (out_w, err_w, null):
+            os.close(fd)
+        theirs.close()
+        self.control, self.out, self.err = ours, out_r, err_r
+        for fd in (self.control.fileno(), self.out, self.err):
+            os.set_blocking(fd, False)
+        self.lines, self.ready = b"", False
+
+    def send(self, data):
+        self.control.setblocking(True)
+        self.control.sendall(data)
+        self.control.setblocking(False)
+
+    def turn(self, code, timeout=30.0):
+        """Runs one turn: {stdout, stderr, exit_code, signal, timed_out, state} as a reply has them."""
+        if self.process is None:
+            self.start()
+        code = code if isinstance(code, bytes) else code.encode()
+        token = secrets.token_hex(8)
+        self.send(b"execute %s %d\n" % (token.encode(), len(code)) + code)
+        got = {self.out: bytearray(), self.err: bytearray()}
+        begun, stage, report = time.monotonic(), 0, None
+        pidfd = os.pidfd_open(self.process.pid)
+        try:
+            while report is None:
+                deadline = begun + timeout + (0, 1, 2)[stage]
+                ready, _, _ = select.select([self.control, self.out, self.err, pidfd], [], [],
+                                            max(0, deadline - time.monotonic()))
+                for fd in (self.out, self.err):
+                    if fd in ready:
+                        with contextlib.suppress(BlockingIOError):
+                            got[fd] += os.read(fd, 1 << 20)
+                if self.control in ready:
+                    report = self.report(token)
+                if report is None and pidfd in ready and not pending(self.control.fileno()):
+                    report = self.died()
+                if not ready and time.monotonic() >= deadline:
+                    stage += 1
+                    if stage == 1:
+                        with contextlib.suppress(ProcessLookupError):
+                            os.killpg(self.process.pid, signal.SIGINT)
+                    elif stage == 2:
+                        with contextlib.suppress(ProcessLookupError):
+                            os.killpg(self.process.pid, signal.SIGKILL)
+                    else:
+                        raise AssertionError("the driver neither reported nor died")
+        finally:
+            os.close(pidfd)
+        for fd in (self.out, self.err):
+            left = pending(fd)
+            while left > 0:
+                left -= len(piece := os.read(fd, left))
+                got[fd] += piece
+        status, state, sig = report
+        if self.process is None:
+            os.close(self.out)
+            os.close(self.err)
+            self.control.close()
+        return {"stdout": got[self.out].decode(errors="replace"), "stderr": got[self.err].decode(errors="replace"),
+                "exit_code": 124 if stage else status, "signal": sig, "timed_out": bool(stage), "state": state,
+                "seconds": time.monotonic() - begun}
+
+    def report(self, token):
+        with contextlib.suppress(BlockingIOError, ConnectionResetError):
+            self.lines += self.control.recv(65536)
+        while b"\n" in self.lines:
+            line, _, self.lines = self.lines.partition(b"\n")
+            words = line.decode("ascii", "replace").split()
+            if words == ["ready"]:
+                self.ready = True
+            elif len(words) == 4 and words[:2] == ["done", token]:
+                return int(words[2]), words[3], None
+        return None
+
+    def died(self):
+        status = self.process.wait()
+        self.process = None
+        if status < 0:
+            return 128 - status, "lost", signal.Signals(-status).name
+        return status, "lost", None
+
+    def close(self):
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            os.close(self.out)
+            os.close(self.err)
+            self.control.close()
+            self.process = None
+        shutil.rmtree(self.workspace, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
