@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Control groups: one tree per daemon, below the group that the daemon itself was put into, with one leaf per
+ * session: <own group>/<name>/u<uid>/<session>. Nothing here blocks or waits; what the kernel does later (a
+ * group becoming empty or frozen) is seen by the caller through cgroup_events_fd().
+ */
+
+#include <sys/types.h>
+
+#include "daemon/limits.h"
+
+typedef enum CgroupLayout {
+        CGROUP_LAYOUT_NONE,     /* no group can be made: limits fall back to rlimits and signals */
+        CGROUP_LAYOUT_HYBRID,   /* limits in v1 hierarchies, freeze and kill in the v2 one */
+        CGROUP_LAYOUT_V2,
+        _CGROUP_LAYOUT_MAX,
+        _CGROUP_LAYOUT_INVALID = -EINVAL,
+} CgroupLayout;
+
+const char *cgroup_layout_to_string(CgroupLayout l);
+
+typedef enum CgroupFeature {
+        CGROUP_CPU = 1 << 0,
+        CGROUP_MEMORY = 1 << 1,
+        CGROUP_PIDS = 1 << 2,
+        CGROUP_FREEZE = 1 << 3,
+        CGROUP_KILL = 1 << 4,   /* cgroup.kill; without it, each process is signalled */
+} CgroupFeature;
+
+typedef struct CgroupTree CgroupTree;
+
+/*
+ * Finds the layout, makes the base group <name>, and first kills and removes what a daemon of the same name
+ * left there (bounded; what does not go away in time is left, and said at debug level). Does not fail for lack
+ * of rights or of a cgroup file system: the layout is NONE then, and cgroup_tree_reason() a sentence.
+ */
+int cgroup_tree_new(const char *name, CgroupTree **ret);
+
+/* Removes the base, if it is empty. The leaves must be gone before. */
+CgroupTree *cgroup_tree_free(CgroupTree *t);
+DEFINE_TRIVIAL_CLEANUP_FUNC(CgroupTree *, cgroup_tree_free);
+
+CgroupLayout cgroup_tree_layout(const CgroupTree *t);
+bool cgroup_tree_has(const CgroupTree *t, unsigned features);   /* all of them */
+const char *cgroup_tree_reason(const CgroupTree *t);            /* what is missing and why, "" if nothing is */
+
+typedef struct Cgroup Cgroup;
+
+/*
+ * The leaf of a session, with its limits set, before any process is in it. The tree must outlive it. A limit
+ * of a controller that the tree has not is left out. With layout NONE this is -EOPNOTSUPP.
+ */
+int cgroup_new(CgroupTree *t, uid_t uid, const char *id, const Limits *limits, Cgroup **ret);
+
+/* Removes the groups if they are empty, and frees in any case. */
+Cgroup *cgroup_free(Cgroup *g);
+DEFINE_TRIVIAL_CLEANUP_FUNC(Cgroup *, cgroup_free);
+
+/* Of the session in the v2 hierarchy: an absolute path in the file system. */
+const char *cgroup_path(const Cgroup *g);
+
+/* Descriptors of cgroup.procs, one per hierarchy, CLOEXEC; a child writes "0" into each to join. Owned by g. */
+size_t cgroup_join_fds(const Cgroup *g, const int **ret);
+
+/* Asks for it and does not wait. -EOPNOTSUPP without CGROUP_FREEZE. */
+int cgroup_freeze(Cgroup *g, bool freeze);
+
+/* What the kernel says now: 1, 0 or negative errno. */
+int cgroup_is_frozen(Cgroup *g);
+int cgroup_is_populated(Cgroup *g);
+
+/* SIGKILL to all of it, also when it is frozen. Does not wait. */
+int cgroup_kill(Cgroup *g);
+
+/* cgroup.events: polls EPOLLPRI when populated or frozen changed (read either to re-arm). Owned by g. */
+int cgroup_events_fd(Cgroup *g);
+
+/* Removes the groups. -EBUSY while a process is in one; may be called again. */
+int cgroup_remove(Cgroup *g);
+
+/* How often limits were hit since the group was made. */
+typedef struct CgroupCounters {
+        uint64_t oom_kills;     /* processes killed for memory */
+        uint64_t memory_hits;   /* allocations that met the limit, most of which reclaim satisfied */
+        uint64_t process_hits;  /* forks refused */
+} CgroupCounters;
+
+typedef struct CgroupUsage {
+        uint64_t cpu_usec;
+        uint64_t memory_bytes;
+        uint64_t memory_peak_bytes;
+        uint64_t processes;
+} CgroupUsage;
+
+/* What has no controller is 0. */
+int cgroup_read_counters(Cgroup *g, CgroupCounters *ret);
+int cgroup_read_usage(Cgroup *g, CgroupUsage *ret);

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The daemon's configuration: JSON with comments, strict. What a file leaves out has its built-in value,
+ * so no file at all is a complete configuration.
+ */
+
+#include "daemon/environment.h"
+#include "daemon/limits.h"
+#include "lib/json.h"
+
+#define CONFIG_SIZE_MAX (256 * KIB)
+
+typedef struct Config {
+        Limits defaults;
+        Limits max;
+        struct {
+                uint64_t standby_usec;          /* these three: USEC_INFINITY is never ("0" in the file) */
+                uint64_t idle_usec;
+                uint64_t lifetime_usec;
+                bool end_on_disconnect;
+        } session;
+        struct {
+                uint64_t sessions_max;
+                uint64_t connections_max;
+                uint64_t memory_mb_max;         /* UINT64_MAX: no bound ("0" in the file) */
+        } user;
+        EnvironmentTable *environments;
+} Config;
+
+/*
+ * Reads a file, or takes the built-in values when path is NULL. On error *reterr_why is an allocated sentence
+ * that names the file, the place in it and what is wrong, or NULL when memory is short.
+ */
+int config_load(const char *path, Config **ret, char **reterr_why);
+
+/* The same from text; name stands for the file in messages. */
+int config_parse(const char *name, const char *data, size_t size, Config **ret, char **reterr_why);
+
+Config *config_free(Config *c);
+DEFINE_TRIVIAL_CLEANUP_FUNC(Config *, config_free);
+
+/* The effective configuration in the syntax of the file (for --check-config). NULL on OOM. */
+json_object *config_to_json(const Config *c);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Composes the bubblewrap command that makes a jail. Pure but for jail_files_new(): what goes in are numbers
+ * and limits, what comes out are strings.
+ */
+
+#include "daemon/limits.h"
+#include "lib/buffer.h"
+#include "lib/fd-util.h"
+
+#define JAIL_UID 1000U
+#define JAIL_GID 1000U
+#define JAIL_WORKSPACE "/workspace"
+
+/* Descriptors are numbers as the child will have them. All are mandatory. */
+typedef struct JailSpec {
+        const Limits *limits;
+        unsigned links;         /* JailLink bits: top-level links into /usr that the host has */
+        int agent_fd;           /* the agent's binary, executed through its descriptor */
+        int socket_fd;          /* its end of the session's socketpair */
+        int seccomp_fd;
+        int passwd_fd, group_fd, hosts_fd;      /* read from their current offset: reopen for each jail */
+} JailSpec;
+
+/* bwrap makes these as links, as on a merged-/usr host; the first four are on all of them. */
+typedef enum JailLink {
+        JAIL_LINK_LIB64 = 1 << 0,
+        JAIL_LINK_LIB32 = 1 << 1,
+        JAIL_LINK_LIBX32 = 1 << 2,
+} JailLink;
+
+/* Which of them this host has. The one look at the file system, done once. */
+unsigned jail_host_links(void);
+
+/* The options as --args wants them: NUL-terminated strings one after the other. */
+int jail_build_options(const JailSpec *spec, Buffer *ret);
+
+/* "bwrap --args N -- /proc/self/fd/AGENT SOCKET", NULL-terminated; free with jail_argv_free(). */
+int jail_build_argv(const JailSpec *spec, int args_fd, char ***ret);
+char **jail_argv_free(char **argv);
+DEFINE_TRIVIAL_CLEANUP_FUNC(char **, jail_argv_free);
+
+/* The made-up files of a jail, in sealed memory files that all jails share by fd_reopen(). */
+typedef struct JailFiles {
+        int passwd_fd;
+        int group_fd;
+        int hosts_fd;
+} JailFiles;
+
+#define JAIL_FILES_NONE ((JailFiles) { -EBADF, -EBADF, -EBADF })
+
+int jail_files_new(JailFiles *ret);
+void jail_files_done(JailFiles *f);
