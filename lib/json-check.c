@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * json-c 0.16 in its strict mode still takes NaN, Infinity, -01, 1., control characters in strings, and
- * "a\u0000b" as the member "a". This is one pass over the text that refuses such tokens and leaves the
- * grammar around them to json-c. Nothing is allocated or kept; a Cursor lives on the stack of one call.
+ * json-c 0.16 in its strict mode still takes NaN, Infinity, -01, 1., control characters in strings,
+ * "a\u0000b" as the member "a", and 2^64 as 2^64-1. This is one pass over the text that refuses such
+ * tokens and leaves the grammar around them to json-c. Nothing is allocated or kept; a Cursor lives on the
+ * stack of one call.
  */
 
 #include <errno.h>
@@ -42,10 +43,27 @@ static bool skip_digits(Cursor *c) {
         return c->p > start;
 }
 
+/* Whether json-c can hold the integer, which it clamps otherwise. */
+static bool integer_fits(const char *p, const char *end) {
+        bool negative = *p == '-';
+        uint64_t value = 0;
+
+        for (p += negative; p < end; p++)
+                if (__builtin_mul_overflow(value, 10, &value) ||
+                    __builtin_add_overflow(value, (uint64_t) (*p - '0'), &value))
+                        return false;
+
+        return !negative || value <= (uint64_t) INT64_MAX + 1;
+}
+
 static bool check_number(Cursor *c) {
+        const char *start = c->p;
+
         (void) skip_char(c, '-');
 
         if (!skip_char(c, '0') && !skip_digits(c))
+                return false;
+        if (peek(c) != '.' && peek(c) != 'e' && peek(c) != 'E' && !integer_fits(start, c->p))
                 return false;
         if (skip_char(c, '.') && !skip_digits(c))
                 return false;

@@ -10,7 +10,7 @@
 
 #include "macro.h"
 
-#define JSON_DEPTH_MAX 32
+#define JSON_DEPTH_MAX 32       /* nested values, the innermost one counted */
 
 static inline void json_object_putp(json_object **o) {
         if (*o)
@@ -20,8 +20,9 @@ static inline void json_object_putp(json_object **o) {
 #define _cleanup_json_ _cleanup_(json_object_putp)
 
 /*
- * Parses exactly one JSON value (white space around it is allowed). -EBADMSG for anything else;
- * *reterr_offset, if not NULL, is where it went wrong. The result is a new reference.
+ * Parses exactly one JSON value (white space around it is allowed). -EBADMSG for anything else, also for a
+ * member given twice and for numbers that neither 64 bits nor a double can hold; *reterr_offset, if not
+ * NULL, is where it went wrong (0 where the fault has no one place). The result is a new reference.
  */
 int json_parse(const char *data, size_t size, json_object **ret, size_t *reterr_offset);
 
