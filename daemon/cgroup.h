@@ -54,15 +54,19 @@ typedef struct Cgroup Cgroup;
  */
 int cgroup_new(CgroupTree *t, uid_t uid, const char *id, const Limits *limits, Cgroup **ret);
 
-/* Removes the groups if they are empty, and frees in any case. */
-Cgroup *cgroup_free(Cgroup *g);
-DEFINE_TRIVIAL_CLEANUP_FUNC(Cgroup *, cgroup_free);
+/* Removes the groups if they are empty, and frees in any case. (libcgroup has a function cgroup_free().) */
+Cgroup *cgroup_release(Cgroup *g);
+DEFINE_TRIVIAL_CLEANUP_FUNC(Cgroup *, cgroup_release);
 
 /* Of the session in the v2 hierarchy: an absolute path in the file system. */
 const char *cgroup_path(const Cgroup *g);
 
-/* Descriptors of cgroup.procs, one per hierarchy, CLOEXEC; a child writes "0" into each to join. Owned by g. */
+/*
+ * Descriptors of cgroup.procs, one per hierarchy, CLOEXEC; a child writes "0" into each to join. Owned by g, which
+ * keeps them until cgroup_join_done(): a session that has its process needs them no more.
+ */
 size_t cgroup_join_fds(const Cgroup *g, const int **ret);
+void cgroup_join_done(Cgroup *g);
 
 /* Asks for it and does not wait. -EOPNOTSUPP without CGROUP_FREEZE. */
 int cgroup_freeze(Cgroup *g, bool freeze);

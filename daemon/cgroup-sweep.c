@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What a daemon leaves behind when it is killed: groups, and processes in them. Their names are not known any
+ * more, so the tree is walked; its depth is bounded, because nothing here has made it deeper.
+ */
+
+#include "daemon/cgroup-sweep.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "daemon/cgroup-place.h"
+#include "lib/fd-util.h"
+#include "lib/text.h"
+
+#define DEPTH_MAX 8U
+#define PROCS_MAX MIB
+
+static void closedirp(DIR **d) {
+        if (*d)
+                (void) closedir(*d);
+}
+
+int cgroup_kill_processes(int dir_fd) {
+        _cleanup_free_ char *procs = NULL;
+        int r, result = -ENOENT;
+
+        r = read_file_at(dir_fd, "cgroup.procs", PROCS_MAX, &procs, /* ret_size= */ NULL);
+        if (r < 0)
+                return r;
+
+        for (const char *p = procs; *p; p = strchrnul(p, '\n'), p += *p == '\n') {
+                uint64_t pid;
+
+                /* A process of a foreign PID namespace reads as 0, which kill(2) takes for something else. */
+                if (cgroup_parse_value(p, /* key= */ NULL, &pid) < 0 || pid < 2 || pid > INT32_MAX)
+                        continue;
+                if (kill((pid_t) pid, SIGKILL) < 0 && errno != ESRCH)
+                        return -errno;
+                result = 0;
+        }
+
+        return result;
+}
+
+typedef int (*GroupFunction)(int parent_fd, const char *name);
+
+/* Calls f for each group below one, the deepest first. */
+static void walk(int dir_fd, unsigned depth, GroupFunction f) {
+        _cleanup_(closedirp) DIR *d = NULL;
+        int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd < 0)
+                return;
+        d = fdopendir(fd);
+        if (!d) {
+                (void) safe_close(fd);
+                return;
+        }
+
+        for (struct dirent *entry; (entry = readdir(d));) {
+                _cleanup_close_ int child = -EBADF;
+
+                if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+                        continue;
+                child = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+                if (child < 0)
+                        continue;
+                if (depth > 0)
+                        walk(child, depth - 1, f);
+                (void) f(fd, entry->d_name);
+        }
+}
+
+static int kill_group(int parent_fd, const char *name) {
+        _cleanup_close_ int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+
+        return fd < 0 ? -errno : cgroup_kill_processes(fd);
+}
+
+static int remove_group(int parent_fd, const char *name) {
+        return unlinkat(parent_fd, name, AT_REMOVEDIR) < 0 ? -errno : 0;
+}
+
+static void wait_for_end(int dir_fd, uint64_t timeout_usec) {
+        _cleanup_close_ int fd = openat(dir_fd, "cgroup.events", O_RDONLY | O_CLOEXEC);
+        uint64_t end = now_monotonic() + timeout_usec;
+
+        if (fd < 0)
+                return;
+
+        for (;;) {
+                struct pollfd p = { .fd = fd, .events = POLLPRI };
+                char text[256] = {};
+                uint64_t populated, now;
+
+                if (pread(fd, text, sizeof(text) - 1, 0) < 0 ||
+                    cgroup_parse_value(text, "populated", &populated) < 0 || populated == 0)
+                        return;
+                now = now_monotonic();
+                if (now >= end || poll(&p, 1, (int) ((end - now) / USEC_PER_MSEC) + 1) == 0)
+                        return;
+        }
+}
+
+void cgroup_sweep_kill(const char *path, uint64_t timeout_usec) {
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd < 0)
+                return;
+        if (write_file_at(fd, "cgroup.kill", "1") < 0) {
+                walk(fd, DEPTH_MAX, kill_group);
+                (void) cgroup_kill_processes(fd);
+        }
+        wait_for_end(fd, timeout_usec);
+}
+
+void cgroup_sweep_remove(const char *path) {
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd < 0)
+                return;
+        walk(fd, DEPTH_MAX, remove_group);
+        (void) rmdir(path);
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The object a session's limits hang on. A leaf is one group in the v2 hierarchy, which can freeze, kill and
+ * tell of its end, and one more for each controller that the machine still has in a v1 hierarchy; processes
+ * join all of them. What is asked on every turn (freeze, counters) is done on descriptors that are kept open,
+ * five a session; the rest opens what it needs. CgroupTree (cgroup-tree.c) knows where the leaves go.
+ */
+
+#include "daemon/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/cgroup-place.h"
+#include "daemon/cgroup-sweep.h"
+#include "daemon/cgroup-tree.h"
+#include "daemon/cgroup-v2.h"
+#include "lib/fd-util.h"
+#include "lib/text.h"
+
+/* One pass can miss a child of a process that was killed after its fork. */
+#define KILL_PASSES_MAX 16U
+
+struct Cgroup {
+        CgroupTree *tree;                               /* borrowed */
+        uid_t uid;
+        char *name;                                     /* below the base: "u1000/id" */
+        char *path;                                     /* in the v2 hierarchy */
+        bool made;                                      /* its groups exist, and are its own */
+        int join_fds[1 + _CGROUP_CONTROLLER_MAX];
+        size_t n_join_fds;
+        int events_fd;
+        int freeze_fd;
+        int oom_fd;                                     /* memory.events, or v1 memory.oom_control */
+        int failcnt_fd;                                 /* v1 memory.failcnt; on v2 it is in oom_fd's */
+        int pids_fd;                                    /* pids.events */
+};
+
+/* The value of a key in a small cgroupfs file, through a descriptor that stays open. 0 without the file. */
+static int read_value_fd(int fd, const char *key, uint64_t *ret) {
+        char text[1024];
+        ssize_t n;
+
+        if (fd < 0) {
+                *ret = 0;
+                return 0;
+        }
+
+        n = pread(fd, text, sizeof(text) - 1, 0);
+        if (n < 0)
+                return -errno;
+        text[n] = '\0';
+        return cgroup_parse_value(text, key, ret);
+}
+
+static int open_directory(const char *path) {
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        return fd < 0 ? -errno : fd;
+}
+
+/* The same through the name of the file. */
+static int read_value_at(int dir_fd, const char *file, const char *key, uint64_t *ret) {
+        _cleanup_close_ int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC);
+
+        return fd < 0 ? -errno : read_value_fd(fd, key, ret);
+}
+
+/* The leaf's directory in the hierarchy where a controller is. -EOPNOTSUPP when there is no such controller. */
+static int open_controller(const Cgroup *g, CgroupController c) {
+        _cleanup_free_ char *path = NULL;
+        const char *base = g->tree->v1[c].base;
+
+        if (!cgroup_tree_has(g->tree, cgroup_controller_feature(c)))
+                return -EOPNOTSUPP;
+        if (!base)
+                return open_directory(g->path);
+        if (asprintf(&path, "%s/%s", base, g->name) < 0) {
+                path = NULL;
+                return -ENOMEM;
+        }
+        return open_directory(path);
+}
+
+static int open_at(int dir_fd, const char *file, int flags, int *ret) {
+        int fd = openat(dir_fd, file, flags | O_CLOEXEC);
+
+        if (fd < 0)
+                return -errno;
+        *ret = fd;
+        return 0;
+}
+
+/* The node of the user: made by its first session, removed after its last. */
+static int make_user_group(CgroupTree *t, uid_t uid) {
+        _cleanup_free_ char *path = NULL;
+        _cleanup_close_ int fd = -EBADF;
+
+        if (asprintf(&path, "%s/u%u", t->base, uid) < 0) {
+                path = NULL;
+                return -ENOMEM;
+        }
+        if (mkdir(path, 0755) < 0)
+                return errno == EEXIST ? 0 : -errno;
+
+        fd = open_directory(path);
+        if (fd < 0)
+                return fd;
+        return cgroup_v2_enable(fd, t->v2_controllers) == t->v2_controllers ? 0 : -EIO;
+}
+
+static int make_v2_leaf(Cgroup *g, uid_t uid, const Limits *limits) {
+        _cleanup_close_ int fd = -EBADF;
+        int r;
+
+        r = make_user_group(g->tree, uid);
+        if (r < 0)
+                return r;
+        if (mkdir(g->path, 0755) < 0)
+                return -errno;
+        g->made = true;
+
+        fd = open_directory(g->path);
+        if (fd < 0)
+                return fd;
+        r = cgroup_v2_set_limits(fd, g->tree->v2_controllers, limits);
+        if (r < 0)
+                return r;
+
+        r = open_at(fd, "cgroup.events", O_RDONLY, &g->events_fd);
+        if (r >= 0 && cgroup_tree_has(g->tree, CGROUP_FREEZE))
+                r = open_at(fd, "cgroup.freeze", O_WRONLY, &g->freeze_fd);
+        if (r >= 0)
+                r = open_at(fd, "cgroup.procs", O_WRONLY, &g->join_fds[g->n_join_fds]);
+        if (r >= 0)
+                g->n_join_fds++;
+        return r;
+}
+
+static int v1_group(const Cgroup *g, CgroupController c, char **ret) {
+        if (asprintf(ret, "%s/%s", g->tree->v1[c].group, g->name) < 0) {
+                *ret = NULL;
+                return -ENOMEM;
+        }
+        return 0;
+}
+
+static int make_v1_leaf(Cgroup *g, CgroupController c, const Limits *limits) {
+        _cleanup_free_ char *group = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        int r;
+
+        r = v1_group(g, c, &group);
+        if (r >= 0)
+                r = cgroup_v1_create(c, group, limits);
+        if (r < 0)
+                return r;
+
+        fd = open_controller(g, c);
+        if (fd < 0)
+                return fd;
+        r = open_at(fd, "cgroup.procs", O_WRONLY, &g->join_fds[g->n_join_fds]);
+        if (r >= 0)
+                g->n_join_fds++;
+        return r;
+}
+
+/* Those of a kernel too old to have one are left out, and read as 0. */
+static void open_counters(Cgroup *g) {
+        _cleanup_close_ int memory = open_controller(g, CGROUP_CONTROLLER_MEMORY);
+        _cleanup_close_ int pids = open_controller(g, CGROUP_CONTROLLER_PIDS);
+
+        if (memory >= 0 && g->tree->v1[CGROUP_CONTROLLER_MEMORY].base) {
+                (void) open_at(memory, "memory.oom_control", O_RDONLY, &g->oom_fd);
+                (void) open_at(memory, "memory.failcnt", O_RDONLY, &g->failcnt_fd);
+        } else if (memory >= 0)
+                (void) open_at(memory, "memory.events", O_RDONLY, &g->oom_fd);
+        if (pids >= 0)
+                (void) open_at(pids, "pids.events", O_RDONLY, &g->pids_fd);
+}
+
+static int make_leaf(Cgroup *g, uid_t uid, const Limits *limits) {
+        int r;
+
+        r = make_v2_leaf(g, uid, limits);
+        for (CgroupController c = 0; r >= 0 && c < _CGROUP_CONTROLLER_MAX; c++)
+                if (g->tree->v1[c].base)
+                        r = make_v1_leaf(g, c, limits);
+        if (r >= 0)
+                open_counters(g);
+
+        return r;
+}
+
+int cgroup_new(CgroupTree *t, uid_t uid, const char *id, const Limits *limits, Cgroup **ret) {
+        _cleanup_(cgroup_releasep) Cgroup *g = NULL;
+        int r;
+
+        if (t->layout == CGROUP_LAYOUT_NONE)
+                return -EOPNOTSUPP;
+        if (!name_is_valid(id))
+                return -EINVAL;
+
+        g = malloc(sizeof(*g));
+        if (!g)
+                return -ENOMEM;
+        *g = (Cgroup) {
+                .tree = t,
+                .uid = uid,
+                .events_fd = -EBADF,
+                .freeze_fd = -EBADF,
+                .oom_fd = -EBADF,
+                .failcnt_fd = -EBADF,
+                .pids_fd = -EBADF,
+        };
+        if (asprintf(&g->name, "u%u/%s", uid, id) < 0) {
+                g->name = NULL;
+                return -ENOMEM;
+        }
+        if (asprintf(&g->path, "%s/%s", t->base, g->name) < 0) {
+                g->path = NULL;
+                return -ENOMEM;
+        }
+
+        r = make_leaf(g, uid, limits);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(g);
+        return 0;
+}
+
+void cgroup_join_done(Cgroup *g) {
+        for (; g->n_join_fds > 0; g->n_join_fds--)
+                (void) safe_close(g->join_fds[g->n_join_fds - 1]);
+}
+
+Cgroup *cgroup_release(Cgroup *g) {
+        if (!g)
+                return NULL;
+
+        (void) cgroup_remove(g);
+        cgroup_join_done(g);
+        (void) safe_close(g->events_fd);
+        (void) safe_close(g->freeze_fd);
+        (void) safe_close(g->oom_fd);
+        (void) safe_close(g->failcnt_fd);
+        (void) safe_close(g->pids_fd);
+        free(g->path);
+        free(g->name);
+        return mfree(g);
+}
+
+const char *cgroup_path(const Cgroup *g) {
+        return g->path;
+}
+
+size_t cgroup_join_fds(const Cgroup *g, const int **ret) {
+        *ret = g->join_fds;
+        return g->n_join_fds;
+}
+
+int cgroup_events_fd(Cgroup *g) {
+        return g->events_fd;
+}
+
+int cgroup_freeze(Cgroup *g, bool freeze) {
+        if (g->freeze_fd < 0)
+                return -EOPNOTSUPP;
+        return pwrite(g->freeze_fd, freeze ? "1" : "0", 1, 0) < 0 ? -errno : 0;
+}
+
+static int read_event(Cgroup *g, const char *key) {
+        uint64_t value;
+        int r;
+
+        r = read_value_fd(g->events_fd, key, &value);
+        return r < 0 ? r : value != 0;
+}
+
+int cgroup_is_frozen(Cgroup *g) {
+        return cgroup_tree_has(g->tree, CGROUP_FREEZE) ? read_event(g, "frozen") : 0;
+}
+
+int cgroup_is_populated(Cgroup *g) {
+        return read_event(g, "populated");
+}
+
+int cgroup_kill(Cgroup *g) {
+        _cleanup_close_ int fd = open_directory(g->path);
+        int r;
+
+        if (fd < 0)
+                return fd;
+        if (cgroup_tree_has(g->tree, CGROUP_KILL))
+                return write_file_at(fd, "cgroup.kill", "1");
+
+        for (unsigned i = 0; i < KILL_PASSES_MAX; i++) {
+                r = cgroup_kill_processes(fd);
+                if (r < 0)
+                        return r == -ENOENT ? 0 : r;
+        }
+        return 0;
+}
+
+/* Fails, as it should, while another session of the user is there. */
+static void remove_user_group(Cgroup *g) {
+        char *slash = strrchr(g->path, '/');
+
+        *slash = '\0';
+        (void) rmdir(g->path);
+        *slash = '/';
+        for (CgroupController c = 0; c < _CGROUP_CONTROLLER_MAX; c++)
+                if (g->tree->v1[c].base) {
+                        _cleanup_free_ char *group = NULL;
+
+                        if (asprintf(&group, "%s/u%u", g->tree->v1[c].group, g->uid) >= 0)
+                                (void) cgroup_v1_delete(c, group);
+                }
+}
+
+int cgroup_remove(Cgroup *g) {
+        int r;
+
+        if (!g->made)
+                return 0;
+
+        if (rmdir(g->path) < 0 && errno != ENOENT)
+                return -errno;
+        for (CgroupController c = 0; c < _CGROUP_CONTROLLER_MAX; c++) {
+                _cleanup_free_ char *group = NULL;
+
+                if (!g->tree->v1[c].base)
+                        continue;
+                r = v1_group(g, c, &group);
+                if (r >= 0)
+                        r = cgroup_v1_delete(c, group);
+                if (r < 0)
+                        return r;
+        }
+
+        g->made = false;
+        remove_user_group(g);
+        return 0;
+}
+
+int cgroup_read_counters(Cgroup *g, CgroupCounters *ret) {
+        bool v1 = g->tree->v1[CGROUP_CONTROLLER_MEMORY].base;
+        CgroupCounters c;
+        int r;
+
+        r = read_value_fd(g->oom_fd, "oom_kill", &c.oom_kills);
+        if (r >= 0)
+                r = v1 ? read_value_fd(g->failcnt_fd, /* key= */ NULL, &c.memory_hits)
+                       : read_value_fd(g->oom_fd, "max", &c.memory_hits);
+        if (r >= 0)
+                r = read_value_fd(g->pids_fd, "max", &c.process_hits);
+        if (r < 0)
+                return r;
+
+        *ret = c;
+        return 0;
+}
+
+int cgroup_read_usage(Cgroup *g, CgroupUsage *ret) {
+        bool v1 = g->tree->v1[CGROUP_CONTROLLER_MEMORY].base;
+        _cleanup_close_ int fd = open_directory(g->path);
+        _cleanup_close_ int memory = open_controller(g, CGROUP_CONTROLLER_MEMORY);
+        _cleanup_close_ int pids = open_controller(g, CGROUP_CONTROLLER_PIDS);
+        CgroupUsage u = {};
+        int r;
+
+        /* The v2 hierarchy accounts time in every group, with the controller or without. */
+        r = fd < 0 ? fd : read_value_at(fd, "cpu.stat", "usage_usec", &u.cpu_usec);
+        if (r >= 0 && memory >= 0)
+                r = read_value_at(memory, v1 ? "memory.usage_in_bytes" : "memory.current", NULL, &u.memory_bytes);
+        if (r >= 0 && pids >= 0)
+                r = read_value_at(pids, "pids.current", NULL, &u.processes);
+        if (r < 0)
+                return r;
+        /* Linux 5.19 has it on v2. */
+        if (memory >= 0)
+                (void) read_value_at(memory, v1 ? "memory.max_usage_in_bytes" : "memory.peak", NULL,
+                                     &u.memory_peak_bytes);
+
+        *ret = u;
+        return 0;
+}
