@@ -36,7 +36,7 @@ struct Cgroup {
         int events_fd;
         int freeze_fd;
         int oom_fd;                                     /* memory.events, or v1 memory.oom_control */
-        int failcnt_fd;                                 /* v1 memory.failcnt; on v2 it is in oom_fd's */
+        int failcnt_fd;                                 /* v1 only: failures to charge memory; on v2 oom_fd has them */
         int pids_fd;                                    /* pids.events */
 };
 
@@ -176,7 +176,9 @@ static void open_counters(Cgroup *g) {
 
         if (memory >= 0 && g->tree->v1[CGROUP_CONTROLLER_MEMORY].base) {
                 (void) open_at(memory, "memory.oom_control", O_RDONLY, &g->oom_fd);
-                (void) open_at(memory, "memory.failcnt", O_RDONLY, &g->failcnt_fd);
+                /* With swap accounted, its limit is the same and is charged first, so it is the one that is met. */
+                if (open_at(memory, "memory.memsw.failcnt", O_RDONLY, &g->failcnt_fd) < 0)
+                        (void) open_at(memory, "memory.failcnt", O_RDONLY, &g->failcnt_fd);
         } else if (memory >= 0)
                 (void) open_at(memory, "memory.events", O_RDONLY, &g->oom_fd);
         if (pids >= 0)
