@@ -7,6 +7,7 @@
  */
 
 #include <assert.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -61,6 +62,11 @@ static inline bool streq(const char *a, const char *b) {
 
 static inline bool streq_ptr(const char *a, const char *b) {
         return a == b || (a && b && streq(a, b));
+}
+
+/* The end of a period: USEC_INFINITY stays what it is, and so far away is as good as never. */
+static inline uint64_t usec_add(uint64_t a, uint64_t b) {
+        return a < USEC_INFINITY - b ? a + b : USEC_INFINITY;
 }
 
 static inline void *mfree(void *p) {

@@ -17,8 +17,12 @@ typedef struct Stream Stream;
 typedef struct StreamHandlers {
         /* New bytes are in the buffer; consume what is complete. */
         void (*on_input)(Stream *s, Buffer *input, void *userdata);
-        /* The peer is gone (error 0) or the socket failed (negative errno). Called once; nothing follows. */
+        /* The peer is gone (error 0) or the socket failed (negative errno). Called once; nothing follows.
+         * What the peer had sent before comes first, in one more on_input, even while reading is off. */
         void (*on_hangup)(Stream *s, int error, void *userdata);
+        /* The peer has shut down its sending side only (shutdown(2)): no more input, but it may still read.
+         * Called once; on_hangup follows when it closes. NULL: this, too, counts as a hang-up. */
+        void (*on_eof)(Stream *s, void *userdata);
         /* The output queue is empty again after stream_write() had to queue. May be NULL. */
         void (*on_drained)(Stream *s, void *userdata);
 } StreamHandlers;
@@ -35,8 +39,9 @@ int stream_new(sd_event *event, int fd, const char *name, const StreamLimits *li
 Stream *stream_free(Stream *s);
 DEFINE_TRIVIAL_CLEANUP_FUNC(Stream *, stream_free);
 
-/* Queues or writes. -ENOBUFS when the peer does not read, -EPIPE after a hang-up, -ENOMEM. iov-style pair so
- * that a header and its payload go out together without a copy. */
+/* Queues or writes, all or nothing. -ENOBUFS when the peer does not read, -EPIPE after a hang-up, -ENOMEM.
+ * After any of them but -ENOBUFS the stream is broken, and on_hangup will come from the event loop, never
+ * from inside this call. iov-style pair so that a header and its payload go out together without a copy. */
 int stream_write(Stream *s, const void *data, size_t size);
 int stream_write2(Stream *s, const void *head, size_t head_size, const void *data, size_t size);
 
@@ -45,5 +50,6 @@ size_t stream_queued(const Stream *s);
 Buffer *stream_input(Stream *s);
 int stream_fd(const Stream *s);
 
-/* Back-pressure: while reading is off the peer's writes fill the socket and then block the peer. */
+/* Back-pressure: while reading is off the peer's writes fill the socket and then block the peer. Also to be
+ * called with true by an owner that has consumed input outside on_input. */
 int stream_set_reading(Stream *s, bool reading);

@@ -26,7 +26,8 @@ typedef struct VarlinkLink VarlinkLink;
  * Handles one call. 0: answered, or parked with varlink_link_ref(). Negative errno: the server answers with
  * the error io.nixsandbox.Internal-style reply of `internal_error` below and logs. parameters is borrowed.
  */
-typedef int (*VarlinkMethodHandler)(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
+typedef int (*VarlinkMethodHandler)(VarlinkLink *link, json_object *parameters, VarlinkFlags flags,
+                                    void *userdata);
 
 typedef struct VarlinkMethod {
         const char *name;               /* "io.nixsandbox.Run"; a NULL name ends a table */
@@ -52,8 +53,10 @@ int varlink_server_new(sd_event *event, const VarlinkServiceInfo *info, const Va
 VarlinkServer *varlink_server_free(VarlinkServer *s);
 DEFINE_TRIVIAL_CLEANUP_FUNC(VarlinkServer *, varlink_server_free);
 
-/* Takes a listening socket. */
+/* Takes a listening socket (also when it fails). */
 int varlink_server_listen(VarlinkServer *s, int fd);
+/* Takes a connected socket (also when it fails) as if it had been accepted. -EUSERS over a cap. */
+int varlink_server_add_connection(VarlinkServer *s, int fd);
 unsigned varlink_server_connections(const VarlinkServer *s);
 /* Stops accepting; links go on. */
 void varlink_server_stop_listening(VarlinkServer *s);
@@ -64,13 +67,23 @@ DEFINE_TRIVIAL_CLEANUP_FUNC(VarlinkLink *, varlink_link_unref);
 
 const PeerCred *varlink_link_peer(const VarlinkLink *l);
 
-/* Called once if the peer goes away before the running call is answered. The link is then dead: replies give
- * -EPIPE, which callers may ignore. Cleared when the call is answered. */
-typedef void (*VarlinkDisconnect)(VarlinkLink *link, void *userdata);
-void varlink_link_on_disconnect(VarlinkLink *l, VarlinkDisconnect callback, void *userdata);
+typedef void (*VarlinkLinkCallback)(VarlinkLink *link, void *userdata);
 
-/* Answers: one of reply/error ends the call; notify sends one of several replies (only when the call had
- * VARLINK_MORE, else -EINVAL). parameters is borrowed, may be NULL. -EPIPE when the link is dead. */
+/* Called once if the peer goes away before the running call is answered: from the event loop, never from
+ * inside a reply or notify. The link is then dead: replies give -EPIPE, which callers may ignore. A peer
+ * that only shuts down its sending side still gets its reply. Cleared when the call is answered. */
+void varlink_link_on_disconnect(VarlinkLink *l, VarlinkLinkCallback callback, void *userdata);
+
+/* Called whenever varlink_link_queued() has come down to 0 again, to go on after back-pressure. Cleared when
+ * the call is answered. */
+void varlink_link_on_drained(VarlinkLink *l, VarlinkLinkCallback callback, void *userdata);
+
+/*
+ * Answers: one of reply/error ends the call; notify sends one of several replies (only when the call had
+ * VARLINK_MORE, else -EINVAL). parameters is borrowed, may be NULL. A call with VARLINK_ONEWAY is ended the
+ * same way, but nothing is sent. -EPIPE when the link is dead or died of this, -EBUSY when no call is
+ * running; -EMSGSIZE from notify, while a reply that is too large becomes an internal error for the peer.
+ */
 int varlink_reply(VarlinkLink *l, json_object *parameters);
 int varlink_notify(VarlinkLink *l, json_object *parameters);
 int varlink_error(VarlinkLink *l, const char *error, json_object *parameters);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Non-blocking byte traffic on a stream socket, to and from buffers, and Unix socket addresses. What
+ * stream.h (with an event loop) and varlink-client.h (without one) have in common.
+ */
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "buffer.h"
+#include "fd-util.h"
+
+/*
+ * Reads what is there with one system call, at most max bytes. Bytes read; 0 at the end of input; -EAGAIN
+ * when there is nothing. An idle buffer stays small: a short message needs no allocation, a long one is
+ * read whole.
+ */
+int socket_receive(int fd, Buffer *b, size_t max);
+
+/* Sends what the socket takes: the number of bytes, which may be 0; negative errno, never -EAGAIN. */
+ssize_t socket_send(int fd, const struct iovec *parts, size_t n_parts);
+
+/* Sends the front of a buffer and drops it. 0 (see what is left), or negative errno. */
+int socket_flush(int fd, Buffer *b);
+
+/* -ENAMETOOLONG when the path does not fit, -EINVAL when it is empty. */
+int socket_address_from_path(const char *path, struct sockaddr_un *ret);
+
+/* A connected, non-blocking descriptor, or negative errno; -ETIMEDOUT when the queue stays full. */
+int socket_connect(const char *path, uint64_t timeout_usec);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The answering half of a link: what handlers call while their call is the running one. Messages are put
+ * together in the owner's scratch buffer and go from there straight into the socket. Whatever fails here
+ * shuts the socket down at most (varlink_link_break()): the link is closed from the event loop later, so a
+ * caller never finds its on_disconnect called from inside a reply.
+ */
+
+#include <errno.h>
+
+#include "varlink-link.h"
+
+json_object *varlink_error_parameters(const char *parameter, const char *message) {
+        _cleanup_json_ json_object *o = NULL;
+
+        o = json_object_new_object();
+        if (!o || (parameter && json_put_string(o, "parameter", parameter) < 0) ||
+            json_put_string(o, "message", message) < 0)
+                return NULL;
+
+        return TAKE_PTR(o);
+}
+
+/* Sends one message: r is what appending it to the scratch buffer gave. */
+static int link_send(VarlinkLink *l, int r) {
+        Buffer *b = &l->owner->scratch;
+
+        if (r < 0)
+                return r;
+
+        r = stream_write(l->stream, buffer_data(b), buffer_size(b));
+        buffer_consume(b, buffer_size(b));
+        if (r < 0) {
+                varlink_link_break(l);
+                return -EPIPE;
+        }
+
+        return 0;
+}
+
+int varlink_link_send_error(VarlinkLink *l, const char *error, const char *parameter, const char *message) {
+        _cleanup_json_ json_object *o = varlink_error_parameters(parameter, message);
+
+        return link_send(l, varlink_error_append(&l->owner->scratch, error, o));
+}
+
+static int link_send_answer(VarlinkLink *l, const char *error, json_object *parameters) {
+        Buffer *b = &l->owner->scratch;
+        int r;
+
+        if (l->flags & VARLINK_ONEWAY)
+                return 0;
+
+        r = link_send(l, error ? varlink_error_append(b, error, parameters)
+                               : varlink_reply_append(b, parameters, 0));
+        if (r == -EMSGSIZE)
+                r = varlink_link_send_error(l, l->owner->internal_error, NULL,
+                                            "The reply is too large to be sent.");
+        if (r < 0) {
+                varlink_link_break(l); /* the peer would wait for ever */
+                return -EPIPE;
+        }
+
+        return 0;
+}
+
+static int link_check_busy(const VarlinkLink *l) {
+        if (l->state == LINK_BUSY)
+                return 0;
+
+        return l->state == LINK_IDLE ? -EBUSY : -EPIPE;
+}
+
+/* Ends the running call; what waited behind it is next. */
+static int link_answer(VarlinkLink *l, const char *error, json_object *parameters) {
+        int r;
+
+        r = link_check_busy(l);
+        if (r < 0)
+                return r;
+
+        r = link_send_answer(l, error, parameters);
+
+        l->state = LINK_IDLE;
+        l->on_disconnect = l->on_drained = (LinkCallback) {};
+        if (!l->in_handler && (l->paused || l->eof || buffer_size(stream_input(l->stream)) > 0))
+                varlink_link_resume_later(l);
+
+        return r;
+}
+
+int varlink_reply(VarlinkLink *l, json_object *parameters) {
+        return link_answer(l, NULL, parameters);
+}
+
+int varlink_error(VarlinkLink *l, const char *error, json_object *parameters) {
+        return link_answer(l, error, parameters);
+}
+
+int varlink_error_invalid(VarlinkLink *l, const char *parameter, const char *message) {
+        _cleanup_json_ json_object *o = varlink_error_parameters(parameter, message);
+
+        return link_answer(l, VARLINK_ERROR_INVALID_PARAMETER, o);
+}
+
+int varlink_notify(VarlinkLink *l, json_object *parameters) {
+        int r;
+
+        r = link_check_busy(l);
+        if (r < 0)
+                return r;
+        if (!(l->flags & VARLINK_MORE))
+                return -EINVAL;
+
+        return link_send(l, varlink_reply_append(&l->owner->scratch, parameters, VARLINK_CONTINUES));
+}
