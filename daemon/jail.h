@@ -12,24 +12,25 @@
 
 #define JAIL_UID 1000U
 #define JAIL_GID 1000U
+#define JAIL_NAME "sandbox"            /* of the user and of the host */
 #define JAIL_WORKSPACE "/workspace"
 
-/* Descriptors are numbers as the child will have them. All are mandatory. */
-typedef struct JailSpec {
-        const Limits *limits;
-        unsigned links;         /* JailLink bits: top-level links into /usr that the host has */
-        int agent_fd;           /* the agent's binary, executed through its descriptor */
-        int socket_fd;          /* its end of the session's socketpair */
-        int seccomp_fd;
-        int passwd_fd, group_fd, hosts_fd;      /* read from their current offset: reopen for each jail */
-} JailSpec;
-
-/* bwrap makes these as links, as on a merged-/usr host; the first four are on all of them. */
+/* Links into /usr that some hosts have; /bin, /sbin and /lib are made in any case. */
 typedef enum JailLink {
         JAIL_LINK_LIB64 = 1 << 0,
         JAIL_LINK_LIB32 = 1 << 1,
         JAIL_LINK_LIBX32 = 1 << 2,
 } JailLink;
+
+/* Descriptors are numbers as the child will have them. All are mandatory. */
+typedef struct JailSpec {
+        const Limits *limits;
+        unsigned links;         /* JailLink bits, from jail_host_links() */
+        int agent_fd;           /* the agent's binary, executed through its descriptor */
+        int socket_fd;          /* its end of the session's socketpair */
+        int seccomp_fd;
+        int passwd_fd, group_fd, hosts_fd;      /* read from their current offset: reopen for each jail */
+} JailSpec;
 
 /* Which of them this host has. The one look at the file system, done once. */
 unsigned jail_host_links(void);

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The table of environments and what an interpreter is called. The table owns its environments; everybody
+ * else borrows them, for as long as the configuration lives.
+ */
+
+#include "daemon/environment.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "lib/text.h"
+
+struct EnvironmentTable {
+        Environment *entries[ENVIRONMENTS_MAX];
+        size_t n_entries;
+};
+
+static const struct {
+        const char *name;
+        const char *program;
+} interpreter_table[_INTERPRETER_MAX] = {
+        [INTERPRETER_PYTHON] = { "python", "python3" },
+        [INTERPRETER_BASH] = { "bash", "bash" },
+        [INTERPRETER_NODE] = { "node", "node" },
+};
+
+/* In the order in which they are listed. */
+static const struct {
+        const char *name;
+        const char *description;
+        Interpreter interpreters[_INTERPRETER_MAX];
+        size_t n_interpreters;
+} builtin_table[] = {
+        { "python", "Python with the host's packages", { INTERPRETER_PYTHON }, 1 },
+        { "shell", "Bash with the host's tools", { INTERPRETER_BASH }, 1 },
+        { "node", "Node.js with the host's modules", { INTERPRETER_NODE }, 1 },
+        { "default", "Python, Bash and Node.js in one session",
+          { INTERPRETER_PYTHON, INTERPRETER_BASH, INTERPRETER_NODE }, 3 },
+};
+
+const char *interpreter_to_string(Interpreter i) {
+        return i >= 0 && i < _INTERPRETER_MAX ? interpreter_table[i].name : NULL;
+}
+
+Interpreter interpreter_from_string(const char *s) {
+        for (Interpreter i = 0; i < _INTERPRETER_MAX; i++)
+                if (streq_ptr(s, interpreter_table[i].name))
+                        return i;
+
+        return _INTERPRETER_INVALID;
+}
+
+Interpreter interpreter_from_alias(const char *s) {
+        return streq_ptr(s, "shell") ? INTERPRETER_BASH : interpreter_from_string(s);
+}
+
+const char *interpreter_program(Interpreter i) {
+        return i >= 0 && i < _INTERPRETER_MAX ? interpreter_table[i].program : NULL;
+}
+
+Environment *environment_new(const char *name, const char *description) {
+        _cleanup_(environment_freep) Environment *e = NULL;
+
+        e = calloc(1, sizeof(*e));
+        if (!e)
+                return NULL;
+        e->name = strdup(name);
+        e->description = strdup(description ?: "");
+        if (!e->name || !e->description)
+                return NULL;
+
+        return TAKE_PTR(e);
+}
+
+Environment *environment_free(Environment *e) {
+        if (!e)
+                return NULL;
+
+        free(e->name);
+        free(e->description);
+        return mfree(e);
+}
+
+bool environment_has(const Environment *e, Interpreter i) {
+        for (size_t k = 0; k < e->n_interpreters; k++)
+                if (e->interpreters[k] == i)
+                        return true;
+
+        return false;
+}
+
+int environment_add_interpreter(Environment *e, Interpreter i) {
+        if (i < 0 || i >= _INTERPRETER_MAX)
+                return -EINVAL;
+        if (environment_has(e, i))
+                return -EEXIST;
+
+        e->interpreters[e->n_interpreters++] = i;
+        return 0;
+}
+
+bool environment_interpreter_installed(const Environment *e, Interpreter i) {
+        const char *end;
+
+        if (!environment_has(e, i))
+                return false;
+
+        for (const char *directory = ENVIRONMENT_HOST_PATH; *directory; directory = end + (*end == ':')) {
+                char path[256];
+
+                end = strchrnul(directory, ':');
+                (void) snprintf(path, sizeof(path), "%.*s/%s", (int) (end - directory), directory,
+                                interpreter_program(i));
+                if (access(path, X_OK) >= 0)
+                        return true;
+        }
+
+        return false;
+}
+
+int environment_table_new(EnvironmentTable **ret) {
+        *ret = calloc(1, sizeof(EnvironmentTable));
+        return *ret ? 0 : -ENOMEM;
+}
+
+EnvironmentTable *environment_table_free(EnvironmentTable *t) {
+        if (!t)
+                return NULL;
+
+        for (size_t i = 0; i < t->n_entries; i++)
+                (void) environment_free(t->entries[i]);
+        return mfree(t);
+}
+
+int environment_table_add_builtin(EnvironmentTable *t) {
+        for (size_t i = 0; i < ELEMENTSOF(builtin_table); i++) {
+                _cleanup_(environment_freep) Environment *e = NULL;
+                int r;
+
+                e = environment_new(builtin_table[i].name, builtin_table[i].description);
+                if (!e)
+                        return -ENOMEM;
+                e->is_preset = true;
+                memcpy(e->interpreters, builtin_table[i].interpreters, sizeof(e->interpreters));
+                e->n_interpreters = builtin_table[i].n_interpreters;
+
+                r = environment_table_add(t, e);
+                if (r < 0)
+                        return r;
+                TAKE_PTR(e);
+        }
+
+        return 0;
+}
+
+static size_t find_index(const EnvironmentTable *t, const char *name) {
+        for (size_t i = 0; i < t->n_entries; i++)
+                if (streq(t->entries[i]->name, name))
+                        return i;
+
+        return t->n_entries;
+}
+
+int environment_table_add(EnvironmentTable *t, Environment *e) {
+        size_t i;
+
+        if (!name_is_valid(e->name) || e->n_interpreters == 0)
+                return -EINVAL;
+
+        i = find_index(t, e->name);
+        if (i == ENVIRONMENTS_MAX)
+                return -E2BIG;
+        if (i == t->n_entries)
+                t->n_entries++;
+        else
+                (void) environment_free(t->entries[i]);
+
+        t->entries[i] = e;
+        return 0;
+}
+
+const Environment *environment_table_find(const EnvironmentTable *t, const char *name) {
+        size_t i = find_index(t, name);
+
+        return i < t->n_entries ? t->entries[i] : NULL;
+}
+
+size_t environment_table_size(const EnvironmentTable *t) {
+        return t->n_entries;
+}
+
+const Environment *environment_table_get(const EnvironmentTable *t, size_t i) {
+        return i < t->n_entries ? t->entries[i] : NULL;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What a jail looks like, as options of bubblewrap (0.8 or newer). Everything is read-only but three sized
+ * tmpfs: /workspace, /tmp and /dev/shm. The root has nothing of the host's but /usr and two harmless pieces of
+ * /etc that programs in /usr need; users, groups and host names are made up. The program started in it is
+ * the agent, as pid 1 and through a descriptor: bubblewrap resolves paths as the user of the session, who
+ * may have no way to where the agent is installed.
+ */
+
+#include "daemon/jail.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/environment.h"
+
+static const struct {
+        unsigned bit;           /* 0: always */
+        const char *path;
+        const char *target;
+} link_table[] = {
+        { 0, "/bin", "usr/bin" },
+        { 0, "/sbin", "usr/sbin" },
+        { 0, "/lib", "usr/lib" },
+        { JAIL_LINK_LIB64, "/lib64", "usr/lib64" },
+        { JAIL_LINK_LIB32, "/lib32", "usr/lib32" },
+        { JAIL_LINK_LIBX32, "/libx32", "usr/libx32" },
+};
+
+/* All there is in the environment of a session; bubblewrap adds PWD. */
+static const struct {
+        const char *name;
+        const char *value;
+} variable_table[] = {
+        { "PATH", ENVIRONMENT_HOST_PATH },
+        { "HOME", JAIL_WORKSPACE },
+        { "USER", JAIL_NAME },
+        { "LOGNAME", JAIL_NAME },
+        { "SHELL", "/bin/bash" },
+        { "LANG", "C.UTF-8" },
+        { "TERM", "dumb" },
+        { "TMPDIR", "/tmp" },
+        { "MPLBACKEND", "Agg" },        /* matplotlib looks for a display otherwise */
+};
+
+/* Nobody owns what belongs to users outside, such as all of /usr. */
+static const char passwd_text[] =
+        JAIL_NAME ":x:1000:1000:" JAIL_NAME ":" JAIL_WORKSPACE ":/bin/bash\n"
+        "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
+static const char group_text[] =
+        JAIL_NAME ":x:1000:\n"
+        "nogroup:x:65534:\n";
+static const char hosts_text[] =
+        "127.0.0.1 localhost " JAIL_NAME "\n"
+        "::1 localhost " JAIL_NAME "\n";
+
+static_assert(JAIL_UID == 1000 && JAIL_GID == 1000, "the made-up files name them");
+
+unsigned jail_host_links(void) {
+        unsigned links = 0;
+
+        for (size_t i = 0; i < ELEMENTSOF(link_table); i++) {
+                struct stat st;
+
+                if (link_table[i].bit != 0 && lstat(link_table[i].path, &st) >= 0 && S_ISLNK(st.st_mode))
+                        links |= link_table[i].bit;
+        }
+
+        return links;
+}
+
+/* Appends strings up to a NULL, each with its NUL. */
+static int add(Buffer *b, ...) __attribute__((__sentinel__));
+static int add(Buffer *b, ...) {
+        const char *s;
+        va_list ap;
+        int r = 0;
+
+        va_start(ap, b);
+        while (r >= 0 && (s = va_arg(ap, const char *)))
+                r = buffer_append(b, s, strlen(s) + 1);
+        va_end(ap);
+
+        return r;
+}
+
+static int add_number(Buffer *b, const char *option, uint64_t value) {
+        char number[24];
+
+        (void) snprintf(number, sizeof(number), "%" PRIu64, value);
+        return add(b, option, number, NULL);
+}
+
+static int add_namespaces(Buffer *b) {
+        int r;
+
+        /* One by one: --unshare-all goes on without a user or cgroup namespace where it cannot have one. */
+        r = add(b, "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
+                "--unshare-cgroup", "--hostname", JAIL_NAME, "--as-pid-1", "--die-with-parent", "--new-session",
+                "--cap-drop", "ALL", NULL);
+        if (r >= 0)
+                r = add_number(b, "--uid", JAIL_UID);
+        if (r >= 0)
+                r = add_number(b, "--gid", JAIL_GID);
+        return r;
+}
+
+static int add_variables(Buffer *b) {
+        int r;
+
+        r = add(b, "--clearenv", NULL);
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(variable_table); i++)
+                r = add(b, "--setenv", variable_table[i].name, variable_table[i].value, NULL);
+
+        return r;
+}
+
+static int add_host_root(Buffer *b, unsigned links) {
+        int r;
+
+        r = add(b, "--ro-bind", "/usr", "/usr", NULL);
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(link_table); i++)
+                if (link_table[i].bit == 0 || (links & link_table[i].bit))
+                        r = add(b, "--symlink", link_table[i].target, link_table[i].path, NULL);
+        if (r < 0)
+                return r;
+
+        /* awk, editors and more are links through the first; without the second, libraries outside the default
+         * directories are not found. */
+        return add(b, "--ro-bind-try", "/etc/alternatives", "/etc/alternatives",
+                   "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache", NULL);
+}
+
+static int add_file(Buffer *b, int fd, const char *path) {
+        int r;
+
+        r = add(b, "--perms", "0444", NULL);
+        if (r >= 0)
+                r = add_number(b, "--file", (uint64_t) fd);
+        if (r >= 0)
+                r = add(b, path, NULL);
+        return r;
+}
+
+static int add_tmpfs(Buffer *b, const char *mode, uint64_t size_mb, const char *path) {
+        int r;
+
+        r = add(b, "--perms", mode, NULL);
+        if (r >= 0)
+                r = add_number(b, "--size", size_mb * MIB);
+        if (r >= 0)
+                r = add(b, "--tmpfs", path, NULL);
+        return r;
+}
+
+static int add_writable_places(Buffer *b, const Limits *limits) {
+        int r;
+
+        r = add_tmpfs(b, "1777", limits_shm_mb(limits), "/dev/shm");
+        if (r < 0)
+                return r;
+        r = add_tmpfs(b, "1777", limits_tmp_mb(limits), "/tmp");
+        if (r < 0)
+                return r;
+        return add_tmpfs(b, "0755", limits_workspace_mb(limits), JAIL_WORKSPACE);
+}
+
+static int add_etc(Buffer *b, const JailSpec *spec) {
+        int r;
+
+        r = add_file(b, spec->passwd_fd, "/etc/passwd");
+        if (r >= 0)
+                r = add_file(b, spec->group_fd, "/etc/group");
+        if (r >= 0)
+                r = add_file(b, spec->hosts_fd, "/etc/hosts");
+        return r;
+}
+
+int jail_build_options(const JailSpec *spec, Buffer *ret) {
+        _cleanup_(buffer_done) Buffer b = {};
+        int r;
+
+        r = add_namespaces(&b);
+        if (r >= 0)
+                r = add_variables(&b);
+        if (r >= 0)
+                r = add_host_root(&b, spec->links);
+        if (r >= 0)
+                r = add_etc(&b, spec);
+        if (r >= 0)
+                r = add(&b, "--symlink", "/tmp", "/var/tmp", "--proc", "/proc", "--dev", "/dev", NULL);
+        if (r >= 0)
+                r = add_writable_places(&b, spec->limits);
+        /* Only now that no mount point is missing any more. It does not reach the mounts below. */
+        if (r >= 0)
+                r = add(&b, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", JAIL_WORKSPACE, NULL);
+        if (r >= 0)
+                r = add_number(&b, "--seccomp", (uint64_t) spec->seccomp_fd);
+        if (r < 0)
+                return r;
+
+        *ret = b;
+        b = (Buffer) {};
+        return 0;
+}
+
+int jail_build_argv(const JailSpec *spec, int args_fd, char ***ret) {
+        _cleanup_(jail_argv_freep) char **argv = NULL;
+        char args[16], agent[32], socket[16];
+
+        (void) snprintf(args, sizeof(args), "%d", args_fd);
+        (void) snprintf(agent, sizeof(agent), "/proc/self/fd/%d", spec->agent_fd);
+        (void) snprintf(socket, sizeof(socket), "%d", spec->socket_fd);
+        const char *const words[] = { "bwrap", "--args", args, "--", agent, socket };
+
+        argv = calloc(ELEMENTSOF(words) + 1, sizeof(char *));
+        if (!argv)
+                return -ENOMEM;
+        for (size_t i = 0; i < ELEMENTSOF(words); i++) {
+                argv[i] = strdup(words[i]);
+                if (!argv[i])
+                        return -ENOMEM;
+        }
+
+        *ret = TAKE_PTR(argv);
+        return 0;
+}
+
+char **jail_argv_free(char **argv) {
+        for (char **s = argv; s && *s; s++)
+                free(*s);
+        return mfree(argv);
+}
+
+int jail_files_new(JailFiles *ret) {
+        _cleanup_(jail_files_done) JailFiles f = JAIL_FILES_NONE;
+
+        f.passwd_fd = memfd_new_sealed("jail-passwd", passwd_text, strlen(passwd_text));
+        if (f.passwd_fd < 0)
+                return f.passwd_fd;
+        f.group_fd = memfd_new_sealed("jail-group", group_text, strlen(group_text));
+        if (f.group_fd < 0)
+                return f.group_fd;
+        f.hosts_fd = memfd_new_sealed("jail-hosts", hosts_text, strlen(hosts_text));
+        if (f.hosts_fd < 0)
+                return f.hosts_fd;
+
+        *ret = f;
+        f = JAIL_FILES_NONE;
+        return 0;
+}
+
+void jail_files_done(JailFiles *f) {
+        f->passwd_fd = safe_close(f->passwd_fd);
+        f->group_fd = safe_close(f->group_fd);
+        f->hosts_fd = safe_close(f->hosts_fd);
+}
