@@ -8,10 +8,12 @@ unit_src = $(wildcard tests/unit/$(1)/*.c)
 part_obj = $(filter-out $(BUILD)/obj/$(1)/main.o,$(call objects,$(wildcard $(1)/*.c)))
 UNIT_PROGRAMS := $(foreach p,$(UNIT_PARTS),$(if $(call unit_src,$(p)),$(BUILD)/tests/unit-$(p)))
 
+# Nothing refers to the sections that criterion finds its tests in, so the linker must not drop them.
 define unit_program
 $(BUILD)/tests/unit-$(1): $(call objects,$(call unit_src,$(1))) $(filter-out $(LIB_OBJ),$(call part_obj,$(1))) $(LIBRARY)
 	@mkdir -p $$(@D)
-	$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS_ALL) -o $$@ $$^ -lcriterion -lsystemd -ljson-c -lcgroup -lseccomp
+	$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS_ALL) -Wl,--no-gc-sections -o $$@ $$^ \
+	        -lcriterion -lsystemd -ljson-c -lcgroup -lseccomp
 -include $(patsubst %.o,%.d,$(call objects,$(call unit_src,$(1))))
 endef
 $(foreach p,$(UNIT_PARTS),$(eval $(call unit_program,$(p))))
