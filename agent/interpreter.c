@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Process, control socket and output pipes of an interpreter. Nothing here blocks, or knows what a turn is. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "agent/drivers.h"
+#include "agent/interpreter.h"
+#include "agent/launch.h"
+#include "lib/fd-util.h"
+
+/* Pipes and the place they are read into start small and grow when output fills them. They shrink after the
+ * turn: memory is counted to the session, and pipes to the user, who has only so much of them outside, too
+ * (pipe(7), pipe-user-pages-soft). */
+#define PIPE_SIZE (64 * 1024)
+#define PIPE_SIZE_GROWN (1024 * 1024)
+#define READ_SIZE (16 * KIB)
+#define READ_SIZE_GROWN (256 * KIB)
+
+#define ARGUMENTS_MAX 5
+
+struct InterpreterKind {
+        const char *name;
+        const char *arguments[ARGUMENTS_MAX];   /* those before the driver's text */
+        const char *text;
+        const char *last;                       /* the one after it, if any */
+};
+
+static const InterpreterKind kinds[INTERPRETERS_MAX] = {
+        { "python", { "python3", "-I", "-c" }, driver_python },
+        /* What follows the text is $0, the name in bash's own messages. */
+        { "bash", { "bash", "--norc", "--noprofile", "-c" }, driver_bash, "bash" },
+        { "node", { "node", "--experimental-repl-await", "-e" }, driver_node },
+};
+
+static char read_small[READ_SIZE];
+static char *read_grown;
+
+static void interpreter_init(Interpreter *i, const InterpreterKind *kind, SpoolDirectory *directory) {
+        *i = (Interpreter) { .kind = kind, .control = -EBADF };
+
+        output_init_stdout(&i->pipes[INTERPRETER_STDOUT].output, directory);
+        output_init_stderr(&i->pipes[INTERPRETER_STDERR].output, directory);
+        for (size_t k = 0; k < _INTERPRETER_STREAM_MAX; k++)
+                i->pipes[k].read_fd = i->pipes[k].write_fd = -EBADF;
+}
+
+void interpreters_init(Interpreter table[INTERPRETERS_MAX], SpoolDirectory *directory) {
+        for (size_t k = 0; k < INTERPRETERS_MAX; k++)
+                interpreter_init(&table[k], &kinds[k], directory);
+}
+
+Interpreter *interpreter_find(Interpreter table[INTERPRETERS_MAX], const char *name) {
+        for (size_t k = 0; k < INTERPRETERS_MAX; k++)
+                if (streq(table[k].kind->name, name))
+                        return &table[k];
+        return NULL;
+}
+
+Interpreter *interpreter_find_pid(Interpreter table[INTERPRETERS_MAX], pid_t pid) {
+        for (size_t k = 0; k < INTERPRETERS_MAX; k++)
+                if (table[k].pid == pid)
+                        return &table[k];
+        return NULL;
+}
+
+const char *interpreter_name(const Interpreter *i) {
+        return i->kind->name;
+}
+
+/* Makes the pipe, or makes the one that there is as good as new: whoever wrote to it may have left it
+ * non-blocking, as node does, and the next process shares that. */
+static int output_pipe_open(OutputPipe *p) {
+        int fds[2], r;
+
+        if (p->write_fd >= 0)
+                return fd_set_nonblock(p->write_fd, false);
+
+        if (pipe2(fds, O_CLOEXEC) < 0)
+                return -errno;
+        p->read_fd = fds[0];
+        p->write_fd = fds[1];
+
+        r = fd_set_nonblock(p->read_fd, true);
+        if (r < 0) {
+                p->read_fd = safe_close(p->read_fd);
+                p->write_fd = safe_close(p->write_fd);
+        }
+        return r;
+}
+
+static int interpreter_launch(Interpreter *i, int control) {
+        const char *argv[ARGUMENTS_MAX + 3] = {};
+        const int fds[LAUNCH_FDS] = {
+                STDIN_FILENO,           /* /dev/null, like ours */
+                i->pipes[INTERPRETER_STDOUT].write_fd,
+                i->pipes[INTERPRETER_STDERR].write_fd,
+                control,
+        };
+        size_t n = 0;
+
+        while (n < ARGUMENTS_MAX && i->kind->arguments[n]) {
+                argv[n] = i->kind->arguments[n];
+                n++;
+        }
+        argv[n] = i->kind->text;
+        argv[n + 1] = i->kind->last;
+
+        return launch_process(argv, fds, &i->pid);
+}
+
+int interpreter_start(Interpreter *i) {
+        _cleanup_close_ int ours = -EBADF, theirs = -EBADF;
+        int fds[2], r;
+
+        assert(i->pid == 0);
+
+        for (size_t k = 0; k < _INTERPRETER_STREAM_MAX; k++) {
+                r = output_pipe_open(&i->pipes[k]);
+                if (r < 0)
+                        return r;
+        }
+
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0)
+                return -errno;
+        ours = fds[0];
+        theirs = fds[1];
+
+        r = interpreter_launch(i, theirs);
+        if (r < 0)
+                return r;
+
+        i->control = TAKE_FD(ours);
+        return 0;
+}
+
+void interpreter_kill(Interpreter *i) {
+        i->killed = true;
+        i->control = safe_close(i->control);
+        (void) kill(i->pid, SIGKILL);
+}
+
+void interpreter_ended(Interpreter *i) {
+        i->lost = i->lost || i->ready;
+        i->ready = i->killed = false;
+        i->pid = 0;
+        i->control = safe_close(i->control);
+        i->reports = (ReportReader) {};
+        buffer_done(&i->unsent);
+}
+
+int interpreter_make_token(char ret[DRIVER_TOKEN_LENGTH + 1]) {
+        uint64_t random;
+
+        if (getrandom(&random, sizeof(random), 0) != sizeof(random))
+                return -EIO;
+
+        for (size_t k = 0; k < DRIVER_TOKEN_LENGTH; k++, random >>= 4)
+                ret[k] = "0123456789abcdef"[random & 0xF];
+        ret[DRIVER_TOKEN_LENGTH] = 0;
+        return 0;
+}
+
+int interpreter_execute(Interpreter *i, const char *token, const char *code, size_t size) {
+        char line[DRIVER_LINE_MAX];
+        struct iovec iov[2] = { { .iov_base = line }, { .iov_base = (char *) code, .iov_len = size } };
+        struct msghdr message = { .msg_iov = iov, .msg_iovlen = ELEMENTSOF(iov) };
+        size_t sent, head;
+        ssize_t n;
+        int r;
+
+        head = (size_t) snprintf(line, sizeof(line), "execute %s %zu\n", token, size);
+        iov[0].iov_len = head;
+
+        n = sendmsg(i->control, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n < 0 && errno != EAGAIN)
+                return -EPIPE;
+
+        sent = n < 0 ? 0 : (size_t) n;
+        if (sent < head) {
+                r = buffer_append(&i->unsent, line + sent, head - sent);
+                if (r < 0)
+                        return r;
+                sent = head;
+        }
+
+        return buffer_append(&i->unsent, code + (sent - head), size - (sent - head));
+}
+
+void interpreter_flush(Interpreter *i) {
+        ssize_t n;
+
+        n = send(i->control, buffer_data(&i->unsent), buffer_size(&i->unsent), MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n > 0)
+                buffer_consume(&i->unsent, (size_t) n);
+        else if (n < 0 && errno != EAGAIN)
+                buffer_done(&i->unsent);
+}
+
+int interpreter_receive(Interpreter *i) {
+        size_t room;
+        ssize_t n;
+        char *p;
+
+        if (i->control < 0)
+                return 0;
+
+        p = report_reader_end(&i->reports, &room);
+        n = recv(i->control, p, room, MSG_DONTWAIT);
+        if (n < 0 && errno == EAGAIN)
+                return 0;
+        if (n <= 0) {
+                i->control = safe_close(i->control);
+                return -ECONNRESET;
+        }
+
+        i->reports.size += (size_t) n;
+        return 1;
+}
+
+static ssize_t output_pipe_read(OutputPipe *p, size_t max, Buffer *frames) {
+        size_t size = read_grown ? READ_SIZE_GROWN : READ_SIZE;
+        char *place = read_grown ?: read_small;
+        ssize_t n;
+        int r = 0;
+
+        n = read(p->read_fd, place, MIN(size, max));
+        if (n <= 0)
+                return 0;
+
+        if (frames)
+                r = output_feed(&p->output, place, (size_t) n, frames);
+        else
+                output_hold(&p->output, place, (size_t) n);
+        if (r < 0)
+                return r;
+
+        if ((size_t) n == READ_SIZE && frames && !p->grown) {
+                p->grown = true;
+                (void) fcntl(p->read_fd, F_SETPIPE_SZ, PIPE_SIZE_GROWN);
+                if (!read_grown)
+                        read_grown = malloc(READ_SIZE_GROWN);
+        }
+        return n;
+}
+
+ssize_t interpreter_read(Interpreter *i, InterpreterStream stream, Buffer *frames) {
+        return output_pipe_read(&i->pipes[stream], SIZE_MAX, frames);
+}
+
+int interpreter_drain(Interpreter *i, InterpreterStream stream, Buffer *frames) {
+        OutputPipe *p = &i->pipes[stream];
+        int pending = 0;
+        ssize_t n;
+
+        if (ioctl(p->read_fd, FIONREAD, &pending) < 0)
+                return 0;
+
+        /* Code can open its own pipe for reading and take some of it away: then there is less. */
+        for (; pending > 0; pending -= (int) n) {
+                n = output_pipe_read(p, (size_t) pending, frames);
+                if (n <= 0)
+                        return (int) n;
+        }
+
+        return 0;
+}
+
+void interpreter_shrink(Interpreter *i) {
+        bool any = false;
+
+        for (size_t k = 0; k < _INTERPRETER_STREAM_MAX; k++) {
+                OutputPipe *p = &i->pipes[k];
+
+                any = any || p->grown;
+                /* Fails while more than that is in it; then the next turn's end may do it. */
+                if (p->grown && fcntl(p->read_fd, F_SETPIPE_SZ, PIPE_SIZE) >= 0)
+                        p->grown = false;
+        }
+
+        read_grown = mfree(read_grown);
+        if (any)
+                (void) malloc_trim(0);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * One of the session's persistent interpreters: which program it is, its process when there is one, and what
+ * connects it to the agent. The three of a session live in a table that main owns.
+ *
+ * The output pipes are made at the first start and outlive the process: the agent keeps the write ends for
+ * the next one, so that background processes of a dead interpreter neither get SIGPIPE nor go unread, and
+ * the agent never sees end of file. The control socket is the process's own.
+ */
+
+#include <sys/types.h>
+
+#include "agent/output.h"
+#include "agent/report.h"
+#include "lib/buffer.h"
+
+typedef enum InterpreterStream {
+        INTERPRETER_STDOUT,
+        INTERPRETER_STDERR,
+        _INTERPRETER_STREAM_MAX,
+} InterpreterStream;
+
+typedef struct InterpreterKind InterpreterKind;
+
+typedef struct OutputPipe {
+        int read_fd, write_fd;
+        bool grown;
+        Output output;
+} OutputPipe;
+
+typedef struct Interpreter {
+        const InterpreterKind *kind;
+        pid_t pid;                      /* also its process group and session; 0: no process */
+        int control;                    /* -EBADF: no process, or one that has closed its end */
+        bool ready;                     /* its driver has said so */
+        bool killed;                    /* by us; it is not used any more, only reaped */
+        bool lost;                      /* one that had been ready is gone, and no turn was told so yet */
+        ReportReader reports;
+        Buffer unsent;                  /* what the control socket did not take */
+        OutputPipe pipes[_INTERPRETER_STREAM_MAX];
+} Interpreter;
+
+#define INTERPRETERS_MAX 3
+
+void interpreters_init(Interpreter table[INTERPRETERS_MAX], SpoolDirectory *directory);
+Interpreter *interpreter_find(Interpreter table[INTERPRETERS_MAX], const char *name);
+Interpreter *interpreter_find_pid(Interpreter table[INTERPRETERS_MAX], pid_t pid);
+const char *interpreter_name(const Interpreter *i);
+
+/* Starts its process. Errors as launch_process() has them. */
+int interpreter_start(Interpreter *i);
+/* Kills it; its end is noted by interpreter_ended(), which comes when it was reaped. */
+void interpreter_kill(Interpreter *i);
+void interpreter_ended(Interpreter *i);
+
+/* The secret of a new turn. -EIO. */
+int interpreter_make_token(char ret[DRIVER_TOKEN_LENGTH + 1]);
+
+/* Sends the driver a turn. Never blocks; what did not fit goes out by interpreter_flush(). -EPIPE: there is no
+ * driver any more; -ENOMEM. */
+int interpreter_execute(Interpreter *i, const char *token, const char *code, size_t size);
+void interpreter_flush(Interpreter *i);
+
+/* Receives from the driver. 1: reports may be complete now, 0: nothing there, -ECONNRESET: it hung up. */
+int interpreter_receive(Interpreter *i);
+
+/* Reads a piece of a stream: into frames as output of the running turn, or, if that is NULL, to be held for
+ * the next one. The number of bytes, or -ENOMEM. */
+ssize_t interpreter_read(Interpreter *i, InterpreterStream stream, Buffer *frames);
+/* Reads all that was written to the stream before the call, and no more. */
+int interpreter_drain(Interpreter *i, InterpreterStream stream, Buffer *frames);
+/* Gives back what a flood of output made grow. */
+void interpreter_shrink(Interpreter *i);

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Theory of operation
+ *
+ * sandbox-agent is pid 1 of a jail. It runs the session's interpreters, python, bash and node, each a process
+ * that is started when it is first needed and then kept, and hands turns from sandboxd to them and their
+ * output back. It is all that the daemon talks to in a jail:
+ *
+ *      sandboxd ── socketpair, frames ── sandbox-agent ─┬─ control socket ── driver in an interpreter
+ *                                                       └─ stdout, stderr pipes of each interpreter
+ *
+ * One thread, one poll(2), nothing that blocks. A turn is over when its driver reports so with the turn's
+ * token on the control socket; the agent then reads what is in the two pipes at that moment, no more, so
+ * that neither a background process nor an inherited descriptor can hold a turn up. When a turn takes too
+ * long, turn.c climbs from SIGINT to SIGKILL.
+ *
+ * The code in the jail runs with the same uid, so the agent makes itself not dumpable: nobody can trace it,
+ * read its memory (/proc/1/mem) or open its descriptors. Signals from inside the namespace do not reach a
+ * pid 1 that has no handlers, and all are blocked besides.
+ *
+ * The daemon is trusted, but a frame out of order means that the two have lost each other: the agent ends, as
+ * it does when the daemon closes the socket, and the kernel ends the whole namespace with it.
+ *
+ * It is static and small on purpose: every session has one. Big buffers are there while a turn needs them.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/children.h"
+#include "agent/launch.h"
+#include "agent/link.h"
+#include "agent/turn.h"
+#include "lib/fd-util.h"
+#include "lib/log.h"
+#include "lib/text.h"
+
+#define PLACEHOLDER_FD (LAUNCH_FDS - 1)
+
+typedef struct Agent {
+        Link link;
+        int signal_fd;
+        SpoolDirectory spools;
+        Interpreter interpreters[INTERPRETERS_MAX];
+        Turn turn;
+} Agent;
+
+/* What is polled: of the agent, then of each interpreter. */
+enum {
+        POLL_LINK,
+        POLL_SIGNAL,
+        _POLL_AGENT_MAX,
+
+        POLL_CONTROL = 0,
+        POLL_STREAMS,           /* in the order of InterpreterStream */
+        _POLL_INTERPRETER_MAX = POLL_STREAMS + _INTERPRETER_STREAM_MAX,
+};
+
+#define POLL_MAX (_POLL_AGENT_MAX + INTERPRETERS_MAX * _POLL_INTERPRETER_MAX)
+
+static size_t agent_poll_prepare(const Agent *a, struct pollfd p[POLL_MAX]) {
+        short output_events = link_is_congested(&a->link) ? 0 : POLLIN;
+        size_t n = _POLL_AGENT_MAX;
+
+        p[POLL_LINK] = (struct pollfd) { a->link.fd, POLLIN | (link_has_unsent(&a->link) ? POLLOUT : 0) };
+        p[POLL_SIGNAL] = (struct pollfd) { a->signal_fd, POLLIN };
+
+        /* Negative descriptors are passed over, which is right for what is not there. */
+        for (size_t k = 0; k < INTERPRETERS_MAX; k++) {
+                const Interpreter *i = &a->interpreters[k];
+
+                p[n++] = (struct pollfd) { i->control, POLLIN | (buffer_size(&i->unsent) > 0 ? POLLOUT : 0) };
+                for (InterpreterStream s = 0; s < _INTERPRETER_STREAM_MAX; s++)
+                        p[n++] = (struct pollfd) { i->pipes[s].read_fd, output_events };
+        }
+
+        return n;
+}
+
+/* Output comes before reports, because it was there first. */
+static int agent_on_interpreter(Agent *a, Interpreter *i, const struct pollfd p[_POLL_INTERPRETER_MAX]) {
+        int r = 0;
+
+        for (InterpreterStream s = 0; r >= 0 && s < _INTERPRETER_STREAM_MAX; s++)
+                if (p[POLL_STREAMS + s].revents & POLLIN)
+                        r = turn_on_output(&a->turn, i, s);
+
+        if (r >= 0 && p[POLL_CONTROL].revents & POLLOUT)
+                interpreter_flush(i);
+        if (r >= 0 && p[POLL_CONTROL].revents & (POLLIN | POLLHUP | POLLERR))
+                r = turn_on_control(&a->turn, i);
+        return r;
+}
+
+/* Orphans of the whole jail end up here, too. A process is looked at before it is reaped, so that its pid
+ * is not another's yet. */
+static int agent_on_signal(Agent *a) {
+        struct signalfd_siginfo signals[8];
+        siginfo_t info;
+        int r, status;
+
+        /* How many there were says nothing: they are merged. */
+        (void) !read(a->signal_fd, signals, sizeof(signals));
+
+        for (;;) {
+                info.si_pid = 0;
+                if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid == 0)
+                        return 0;
+
+                status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
+                r = turn_on_death(&a->turn, info.si_pid, status);
+                (void) waitpid(info.si_pid, NULL, 0);
+                if (r < 0)
+                        return r;
+        }
+}
+
+static int agent_on_frame(Agent *a, const Frame *f) {
+        switch (f->type) {
+        case AGENT_FRAME_REQUEST:
+                return turn_begin(&a->turn, f->turn, f->payload, f->size);
+        case AGENT_FRAME_INTERRUPT:
+                return turn_interrupt(&a->turn, f->turn);
+        default:
+                return -EPROTO;
+        }
+}
+
+static int agent_on_link(Agent *a) {
+        Frame f;
+        int r;
+
+        r = link_receive(&a->link);
+        if (r < 0)
+                return r;
+
+        while ((r = link_peek(&a->link, &f)) > 0) {
+                r = agent_on_frame(a, &f);
+                if (r < 0)
+                        return r;
+                link_next(&a->link, &f);
+        }
+
+        return r;
+}
+
+/* In milliseconds, rounded up; -1: for ever. */
+static int agent_poll_timeout(const Agent *a) {
+        uint64_t deadline = turn_deadline(&a->turn), now;
+
+        if (deadline == USEC_INFINITY)
+                return -1;
+
+        now = now_monotonic();
+        return deadline <= now ? 0 : (int) ((deadline - now + USEC_PER_MSEC - 1) / USEC_PER_MSEC);
+}
+
+static int agent_iterate(Agent *a) {
+        struct pollfd p[POLL_MAX];
+        size_t n;
+        int r;
+
+        n = agent_poll_prepare(a, p);
+        if (poll(p, n, agent_poll_timeout(a)) < 0)
+                return errno == EINTR ? 0 : -errno;
+
+        r = 0;
+        for (size_t k = 0; r >= 0 && k < INTERPRETERS_MAX; k++)
+                r = agent_on_interpreter(a, &a->interpreters[k], p + _POLL_AGENT_MAX + k * _POLL_INTERPRETER_MAX);
+        if (r >= 0 && p[POLL_SIGNAL].revents)
+                r = agent_on_signal(a);
+        if (r >= 0 && p[POLL_LINK].revents & (POLLIN | POLLHUP | POLLERR))
+                r = agent_on_link(a);
+
+        /* After all that has happened: of a jail that was frozen past its time, a turn that is done is done. */
+        if (r >= 0 && turn_deadline(&a->turn) <= now_monotonic())
+                r = turn_on_deadline(&a->turn);
+
+        return r < 0 ? r : link_flush(&a->link);
+}
+
+/* When not pid 1 (in tests) the jail's processes are not all there are. */
+static void agent_kill_all(const Agent *a) {
+        if (getpid() == 1) {
+                (void) kill(-1, SIGKILL);
+                return;
+        }
+
+        for (size_t k = 0; k < INTERPRETERS_MAX; k++)
+                if (a->interpreters[k].pid > 0) {
+                        (void) kill(a->interpreters[k].pid, SIGKILL);
+                        children_kill(a->interpreters[k].pid, /* since= */ 0);
+                }
+}
+
+/* Moves the socket out of the way of 0 to 3, closes all else from 3 on, and makes 3 a place that stays taken:
+ * no descriptor that a child is to have as 0…3 may itself be one of them. */
+static int agent_take_socket(const char *argument, int *ret) {
+        _cleanup_close_ int null = -EBADF;
+        uint64_t given;
+        int fd, r;
+
+        r = parse_u64(argument, &given);
+        if (r < 0 || given > INT32_MAX)
+                return -EINVAL;
+
+        fd = fcntl((int) given, F_DUPFD_CLOEXEC, LAUNCH_FDS);
+        if (fd < 0)
+                return -errno;
+        if (close_range(PLACEHOLDER_FD, (unsigned) fd - 1, 0) < 0 || close_range((unsigned) fd + 1, ~0U, 0) < 0)
+                return -errno;
+
+        null = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (null < 0)
+                return -errno;
+        if (null == PLACEHOLDER_FD)
+                null = -EBADF;
+        else if (dup3(null, PLACEHOLDER_FD, O_CLOEXEC) < 0)
+                return -errno;
+
+        *ret = fd;
+        return 0;
+}
+
+static int agent_setup_signals(int *ret) {
+        sigset_t all, child;
+
+        (void) sigfillset(&all);
+        if (sigprocmask(SIG_SETMASK, &all, NULL) < 0)
+                return -errno;
+
+        /* An ignored SIGCHLD, which is inherited, would have children reaped unseen. */
+        (void) signal(SIGCHLD, SIG_DFL);
+
+        (void) sigemptyset(&child);
+        (void) sigaddset(&child, SIGCHLD);
+        *ret = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+        return *ret < 0 ? -errno : 0;
+}
+
+static int agent_setup(Agent *a, const char *argument) {
+        const struct rlimit no_core = {};
+        int r;
+
+        r = agent_take_socket(argument, &a->link.fd);
+        if (r < 0)
+                return r;
+
+        launch_init();
+        if (prctl(PR_SET_DUMPABLE, 0) < 0)
+                return -errno;
+        (void) prctl(PR_SET_NAME, "sandbox-agent");
+        (void) setrlimit(RLIMIT_CORE, &no_core);
+
+        r = agent_setup_signals(&a->signal_fd);
+        if (r < 0)
+                return r;
+
+        interpreters_init(a->interpreters, &a->spools);
+        turn_init(&a->turn, a->interpreters, &a->link.out);
+        return 0;
+}
+
+/* Standard error is the daemon's ear for failed starts, so it is kept until the hello is out. */
+static int agent_hello(Agent *a) {
+        int r;
+
+        r = hello_append(&a->link.out);
+        if (r >= 0)
+                r = link_flush(&a->link);
+        if (r < 0)
+                return r;
+
+        for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+                if (dup2(PLACEHOLDER_FD, fd) < 0)
+                        return -errno;
+        return 0;
+}
+
+int main(int argc, char *argv[]) {
+        static Agent agent = { .link = { .fd = -EBADF }, .signal_fd = -EBADF };
+        int r;
+
+        log_open("sandbox-agent", LOG_NOTICE);
+        if (argc != 2) {
+                log_error("Expected one argument, the number of the daemon's socket.");
+                return EXIT_FAILURE;
+        }
+
+        r = agent_setup(&agent, argv[1]);
+        if (r >= 0)
+                r = agent_hello(&agent);
+        if (r < 0) {
+                (void) log_error_errno(r, "Failed to start: %m");
+                return EXIT_FAILURE;
+        }
+
+        do
+                r = agent_iterate(&agent);
+        while (r >= 0);
+
+        agent_kill_all(&agent);
+        return r == -ECONNRESET ? EXIT_SUCCESS : EXIT_FAILURE;
+}

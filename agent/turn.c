@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The stages of a turn and what moves it from one to the next. All functions return 0, or a negative errno
+ * (out of memory) that ends the agent: no turn can be reported any more.
+ */
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "agent/children.h"
+#include "agent/turn.h"
+#include "lib/text.h"
+
+#define START_RETRY_USEC (2 * USEC_PER_SEC)     /* at a limit of processes or memory */
+#define START_BACKOFF_USEC (20 * USEC_PER_MSEC)
+#define READY_USEC (20 * USEC_PER_SEC)
+#define END_USEC (1 * USEC_PER_SEC)             /* from SIGKILL to the end of the process */
+#define DEATHS_MAX 2U
+#define REPORTS_MAX 16U                         /* pieces read from a driver that is dead */
+
+#define EXIT_CODE_TIMED_OUT 124
+#define EXIT_CODE_INTERRUPTED 130
+#define EXIT_CODE_FAILED 1
+#define EXIT_CODE_MISSING 127
+#define EXIT_CODE_SIGNAL 128
+
+void turn_init(Turn *t, Interpreter interpreters[INTERPRETERS_MAX], Buffer *frames) {
+        *t = (Turn) { .interpreters = interpreters, .frames = frames };
+}
+
+static void turn_enter(Turn *t, TurnStage stage, uint64_t usec) {
+        t->stage = stage;
+        t->deadline_usec = now_monotonic() + usec;
+}
+
+static int turn_finish(Turn *t) {
+        Interpreter *i = t->interpreter;
+        TurnResult *result = &t->result;
+        int r = 0;
+
+        if (i) {
+                r = output_finish(&i->pipes[INTERPRETER_STDOUT].output, t->frames, &result->out);
+                if (r >= 0)
+                        r = output_finish(&i->pipes[INTERPRETER_STDERR].output, t->frames, &result->err);
+                interpreter_shrink(i);
+        }
+
+        if (result->timed_out)
+                result->exit_code = EXIT_CODE_TIMED_OUT;
+        else if (result->interrupted)
+                result->exit_code = EXIT_CODE_INTERRUPTED;
+        result->duration_usec = now_monotonic() - t->begun_usec;
+        if (r >= 0)
+                r = result_append(result, t->id, t->frames);
+
+        output_summary_done(&result->out);
+        output_summary_done(&result->err);
+        buffer_done(&t->code);
+        t->interpreter = NULL;
+        t->stage = TURN_IDLE;
+        return r;
+}
+
+static void _printf_(3, 4) turn_set_error(Turn *t, const char *error, const char *format, ...) {
+        va_list ap;
+
+        t->result.error = error;
+        t->result.exit_code = streq(error, "missing") ? EXIT_CODE_MISSING : EXIT_CODE_FAILED;
+
+        va_start(ap, format);
+        (void) vsnprintf(t->result.error_text, sizeof(t->result.error_text), format, ap);
+        va_end(ap);
+}
+
+/* The output pipes, as of now. What comes later is the next turn's. */
+static int turn_drain(Turn *t) {
+        int r = 0;
+
+        for (InterpreterStream k = 0; r >= 0 && k < _INTERPRETER_STREAM_MAX; k++)
+                r = interpreter_drain(t->interpreter, k, t->frames);
+        return r;
+}
+
+/* Kills the interpreter; the turn ends when it has ended. */
+static void turn_kill(Turn *t) {
+        interpreter_kill(t->interpreter);
+        turn_enter(t, TURN_ENDING, END_USEC);
+}
+
+static int turn_fail_start(Turn *t, int error) {
+        const char *name = interpreter_name(t->interpreter);
+
+        if (error == -ENOENT)
+                turn_set_error(t, "missing", "there is no %s here", name);
+        else
+                turn_set_error(t, "start", "%s could not be started: %s", name, strerrordesc_np(-error));
+        return turn_finish(t);
+}
+
+/* The code goes out with the start: by the time the driver can read, it is there. */
+static int turn_start(Turn *t) {
+        Interpreter *i = t->interpreter;
+        int r;
+
+        /* One that was killed may still be on its way out. */
+        r = i->pid > 0 ? -EAGAIN : interpreter_start(i);
+        if (r == -EAGAIN || r == -ENOMEM) {
+                if (now_monotonic() >= t->start_until_usec)
+                        return turn_fail_start(t, r);
+
+                turn_enter(t, TURN_WAITING, t->backoff_usec);
+                t->backoff_usec *= 2;
+                return 0;
+        }
+        if (r < 0)
+                return turn_fail_start(t, r);
+
+        turn_enter(t, TURN_STARTING, READY_USEC);
+        r = interpreter_execute(i, t->token, buffer_data(&t->code), buffer_size(&t->code));
+        return r == -EPIPE ? 0 : r;
+}
+
+static int turn_begin_output(Turn *t) {
+        int r = 0;
+
+        for (InterpreterStream k = 0; r >= 0 && k < _INTERPRETER_STREAM_MAX; k++) {
+                r = output_begin(&t->interpreter->pipes[k].output, t->id, t->frames);
+                t->result.late = t->result.late || r > 0;
+        }
+        return r;
+}
+
+int turn_begin(Turn *t, uint64_t id, const char *payload, size_t size) {
+        ExecuteRequest request;
+        int r;
+
+        if (t->stage != TURN_IDLE)
+                return -EPROTO;
+
+        t->id = id;
+        t->result = (TurnResult) {};
+        t->begun_usec = now_monotonic();
+        t->begun_ticks = children_clock();
+
+        r = request_parse(payload, size, &request);
+        if (r >= 0)
+                t->interpreter = interpreter_find(t->interpreters, request.interpreter);
+        if (!t->interpreter) {
+                turn_set_error(t, "protocol", "the request cannot be understood");
+                return turn_finish(t);
+        }
+
+        t->timeout_usec = request.timeout_usec;
+        r = interpreter_make_token(t->token);
+        if (r >= 0)
+                r = turn_begin_output(t);
+        if (r < 0)
+                return r;
+
+        if (t->interpreter->ready && !t->interpreter->killed) {
+                turn_enter(t, TURN_RUNNING, t->timeout_usec);
+                r = interpreter_execute(t->interpreter, t->token, request.code, request.code_size);
+                if (r != -EPIPE)
+                        return r;
+                /* It died unnoticed, without the code: another one can run it. */
+                interpreter_kill(t->interpreter);
+        }
+
+        r = buffer_append(&t->code, request.code, request.code_size);
+        if (r < 0)
+                return r;
+        t->deaths = 0;
+        t->backoff_usec = START_BACKOFF_USEC;
+        t->start_until_usec = t->begun_usec + START_RETRY_USEC;
+        return turn_start(t);
+}
+
+/* First step of the ladder. The turn's children get the signal as well: an interpreter that waits for one
+ * (subprocess.run(), execFileSync(), a foreground command) goes on only when that one has ended. */
+static void turn_interrupt_code(Turn *t) {
+        Interpreter *i = t->interpreter;
+
+        (void) kill(i->pid, SIGINT);
+        (void) children_signal(i->pid, t->begun_ticks, SIGINT);
+        turn_enter(t, TURN_INTERRUPTED, AGENT_INTERRUPT_GRACE_USEC);
+}
+
+int turn_interrupt(Turn *t, uint64_t id) {
+        if (id != t->id)
+                return 0;
+
+        switch (t->stage) {
+        case TURN_WAITING:
+                t->result.interrupted = true;
+                return turn_finish(t);
+        case TURN_STARTING:
+                t->result.interrupted = true;
+                turn_kill(t);
+                return 0;
+        case TURN_RUNNING:
+                t->result.interrupted = true;
+                turn_interrupt_code(t);
+                return 0;
+        case TURN_IDLE:
+        case TURN_INTERRUPTED:
+        case TURN_CHILDREN_KILLED:
+        case TURN_ENDING:
+        default:
+                return 0;
+        }
+}
+
+static void turn_on_ready(Turn *t, Interpreter *i) {
+        if (i->ready)
+                return;
+
+        i->ready = true;
+        if (t->interpreter != i || t->stage != TURN_STARTING)
+                return;
+
+        /* Only now does the turn's own time begin. */
+        buffer_done(&t->code);
+        t->result.restarted = i->lost;
+        i->lost = false;
+        turn_enter(t, TURN_RUNNING, t->timeout_usec);
+}
+
+static bool turn_has_code_running(const Turn *t, const Interpreter *i) {
+        return t->interpreter == i && t->stage >= TURN_RUNNING && t->stage < TURN_ENDING;
+}
+
+static int turn_on_done(Turn *t, Interpreter *i, const Report *report) {
+        int r;
+
+        /* Of an earlier turn, or made up. */
+        if (!turn_has_code_running(t, i) || !streq(report->token, t->token))
+                return 0;
+
+        if (t->stage > TURN_RUNNING)
+                children_kill(i->pid, t->begun_ticks);
+
+        r = turn_drain(t);
+        if (r < 0)
+                return r;
+
+        t->result.exit_code = report->status;
+        t->result.lost = report->lost;
+        return turn_finish(t);
+}
+
+/* A driver whose socket says what no driver does, or nothing ever again, is of no use. */
+static void turn_on_broken_driver(Turn *t, Interpreter *i) {
+        if (!turn_has_code_running(t, i)) {
+                interpreter_kill(i);
+                return;
+        }
+
+        t->result.exit_code = EXIT_CODE_FAILED;
+        turn_kill(t);
+}
+
+int turn_on_control(Turn *t, Interpreter *i) {
+        Report report;
+        int r, received;
+
+        received = interpreter_receive(i);
+
+        while ((r = report_next(&i->reports, &report)) > 0) {
+                if (report.kind == REPORT_READY)
+                        turn_on_ready(t, i);
+                else {
+                        r = turn_on_done(t, i, &report);
+                        if (r < 0)
+                                return r;
+                }
+        }
+
+        /* Hanging up is different while code runs: it may have called exec, or closed every descriptor, and
+         * goes on until it ends or is timed out. */
+        if (r < 0 || (received < 0 && !turn_has_code_running(t, i)))
+                turn_on_broken_driver(t, i);
+        return 0;
+}
+
+int turn_on_output(Turn *t, Interpreter *i, InterpreterStream stream) {
+        ssize_t n;
+
+        n = interpreter_read(i, stream, t->interpreter == i ? t->frames : NULL);
+        return n < 0 ? (int) n : 0;
+}
+
+static int turn_on_early_death(Turn *t, int status) {
+        const char *name = interpreter_name(t->interpreter);
+
+        if (++t->deaths < DEATHS_MAX)
+                return turn_start(t);
+
+        if (WIFSIGNALED(status))
+                turn_set_error(t, "start", "%s was killed by signal %d while it started", name, WTERMSIG(status));
+        else
+                turn_set_error(t, "start", "%s ended with status %d while it started", name, WEXITSTATUS(status));
+        return turn_finish(t);
+}
+
+/* How the interpreter died, as far as that was not our doing. */
+static void turn_set_death(Turn *t, int status, bool killed) {
+        int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+        bool ours = (sig == SIGKILL && killed) || (sig == SIGINT && t->stage > TURN_RUNNING);
+
+        if (ours)
+                return;
+
+        t->result.signal = sig;
+        t->result.exit_code = sig > 0 ? EXIT_CODE_SIGNAL + sig : WEXITSTATUS(status);
+}
+
+int turn_on_death(Turn *t, pid_t pid, int status) {
+        bool was_killed, was_ready;
+        Interpreter *i;
+        int r;
+
+        i = interpreter_find_pid(t->interpreters, pid);
+        if (!i)
+                return 0;
+
+        /* What it said last comes first. */
+        for (unsigned k = 0; k < REPORTS_MAX && i->control >= 0; k++) {
+                r = turn_on_control(t, i);
+                if (r < 0)
+                        return r;
+        }
+
+        was_killed = i->killed;
+        was_ready = i->ready;
+        interpreter_ended(i);
+        if (t->interpreter != i)
+                return 0;
+
+        if (t->stage == TURN_WAITING)
+                return turn_start(t);
+        r = turn_drain(t);
+        if (r < 0)
+                return r;
+        if (t->stage == TURN_STARTING)
+                return turn_on_early_death(t, status);
+
+        t->result.lost = was_ready;
+        if (!t->result.error)
+                turn_set_death(t, status, was_killed);
+        return turn_finish(t);
+}
+
+uint64_t turn_deadline(const Turn *t) {
+        return t->stage == TURN_IDLE ? USEC_INFINITY : t->deadline_usec;
+}
+
+int turn_on_deadline(Turn *t) {
+        Interpreter *i = t->interpreter;
+
+        switch (t->stage) {
+        case TURN_WAITING:
+                return turn_start(t);
+        case TURN_STARTING:
+                turn_set_error(t, "start", "%s was not ready within %u seconds", interpreter_name(i),
+                               (unsigned) (READY_USEC / USEC_PER_SEC));
+                turn_kill(t);
+                return 0;
+        case TURN_RUNNING:
+                t->result.timed_out = true;
+                turn_interrupt_code(t);
+                return 0;
+        case TURN_INTERRUPTED:
+                children_kill(i->pid, t->begun_ticks);
+                turn_enter(t, TURN_CHILDREN_KILLED, AGENT_INTERRUPT_GRACE_USEC);
+                return 0;
+        case TURN_CHILDREN_KILLED:
+                (void) kill(-i->pid, SIGKILL);
+                children_kill(i->pid, t->begun_ticks);
+                turn_kill(t);
+                return 0;
+        case TURN_ENDING:
+                t->result.lost = i->ready;
+                return turn_finish(t);
+        case TURN_IDLE:
+        default:
+                return 0;
+        }
+}

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""Runs the built sandbox-agent over a socketpair, without bwrap, and speaks lib/agent-protocol.h with it."""
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+AGENT = os.path.join(os.environ.get("BUILD", os.path.join(ROOT, "build")), "sandbox-agent")
+FAKE = os.path.join(ROOT, "tests", "integration", "fake_driver.py")
+
+REQUEST, RESULT, STDOUT, STDERR, STDOUT_TAIL, STDERR_TAIL, EVENT, INTERRUPT = range(1, 9)
+HEADER = struct.Struct(">IBQ")
+WAIT = 30.0
+
+
+class Turn:
+    """What came back of a turn: the members of RESULT, and the output as one would show it."""
+
+    def __init__(self, number):
+        self.number = number
+        self.head = {STDOUT: b"", STDERR: b""}
+        self.tail = {STDOUT: b"", STDERR: b""}
+        self.result = None
+
+    def __getattr__(self, name):
+        return self.result[name]
+
+    @property
+    def out(self):
+        return self.head[STDOUT] + self.tail[STDOUT]
+
+    @property
+    def err(self):
+        return self.head[STDERR] + self.tail[STDERR]
+
+
+class Agent:
+    """An agent process. kinds: which interpreters are the fake one; real: the rest is found in PATH."""
+
+    def __init__(self, fake=("python3",), real=False, namespace=False, env=None, wait=WAIT):
+        self.directory = tempfile.mkdtemp(prefix="nix-sandbox-agent-")
+        self.workspace = os.path.join(self.directory, "workspace")
+        self.number, self.inbox, self.wait = 0, b"", wait
+        programs = os.path.join(self.directory, "bin")
+        os.mkdir(self.workspace)
+        os.mkdir(programs)
+        for name in fake:
+            os.symlink(FAKE, os.path.join(programs, name))
+        ours, theirs = socket.socketpair()
+        ours.settimeout(wait)
+        self.socket = ours
+        command = [AGENT, str(theirs.fileno())]
+        if namespace:
+            command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"] + command
+        path = programs + (":/usr/local/bin:/usr/bin:/bin" if real else "")
+        self.process = subprocess.Popen(
+            command, cwd=self.workspace, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+            env={"PATH": path if not namespace else programs + ":/usr/bin:/bin", "HOME": self.workspace,
+                 "LANG": "C.UTF-8", **(env or {})})
+        theirs.close()
+        kind, turn, payload = self.receive()
+        assert (kind, turn) == (EVENT, 0)
+        self.hello = json.loads(payload)
+
+    def send(self, kind, turn, payload=b""):
+        self.socket.sendall(HEADER.pack(len(payload) + 9, kind, turn) + payload)
+
+    def receive(self):
+        """The next frame, or None at the end of file."""
+        while len(self.inbox) < HEADER.size or len(self.inbox) < 4 + HEADER.unpack_from(self.inbox)[0]:
+            try:
+                data = self.socket.recv(1 << 20)
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                return None
+            self.inbox += data
+        length, kind, turn = HEADER.unpack_from(self.inbox)
+        payload, self.inbox = self.inbox[HEADER.size:4 + length], self.inbox[4 + length:]
+        return kind, turn, payload
+
+    def begin(self, code, interpreter="python", timeout=20.0):
+        self.number += 1
+        head = {"type": "execute", "interpreter": interpreter, "timeout_ms": int(timeout * 1000)}
+        code = code if isinstance(code, bytes) else code.encode()
+        self.send(REQUEST, self.number, json.dumps(head).encode() + b"\0" + code)
+        return self.number
+
+    def end(self, number=None):
+        turn = Turn(self.number if number is None else number)
+        while turn.result is None:
+            frame = self.receive()
+            assert frame, "the agent ended"
+            kind, of, payload = frame
+            assert of == turn.number
+            if kind in turn.head:
+                assert not turn.tail[kind]
+                turn.head[kind] += payload
+                assert 0 < len(payload) and len(turn.head[kind]) <= 65536
+            elif kind in (STDOUT_TAIL, STDERR_TAIL):
+                assert not turn.tail[kind - 2] and 0 < len(payload) <= 65536
+                turn.tail[kind - 2] = payload
+            else:
+                assert kind == RESULT
+                turn.result = json.loads(payload)
+        for stream, name in ((STDOUT, "stdout"), (STDERR, "stderr")):
+            counts = turn.result[name]
+            assert counts["bytes"] == len(turn.head[stream]) + len(turn.tail[stream]) + counts["omitted"]
+        return turn
+
+    def turn(self, code, interpreter="python", timeout=20.0):
+        self.begin(code, interpreter, timeout)
+        return self.end()
+
+    def path(self, *names):
+        return os.path.join(self.workspace, *names)
+
+    def wait_for(self, condition):
+        """Until condition() is true, which must come to pass."""
+        end = time.monotonic() + self.wait
+        while not (value := condition()):
+            assert time.monotonic() < end, "it never came to pass"
+            time.sleep(0.01)
+        return value
+
+    def wait_for_file(self, name):
+        self.wait_for(lambda: os.path.exists(self.path(name)))
+
+    def close(self):
+        self.socket.close()
+        try:
+            self.process.wait(self.wait)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.send_signal(signal.SIGKILL)
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
