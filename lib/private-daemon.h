@@ -15,7 +15,8 @@
 
 /*
  * sandboxd is looked for beside the calling program, then in the compiled-in libexec/bin directory, then in
- * PATH. *reterr_why (allocated, to be freed, set on every failure) says in one or two sentences what was
- * tried and what to do. Also refuses a daemon of another API generation, naming the one that is too old.
+ * PATH. *reterr_why (allocated, to be freed; set on every failure, but NULL when even that has no memory)
+ * says in one or two sentences what was tried and what to do. Also refuses a daemon of another API
+ * generation, naming the one that is too old.
  */
 int daemon_connect(const DaemonAddress *address, VarlinkClient **ret, char **reterr_why);

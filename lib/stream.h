@@ -28,8 +28,8 @@ typedef struct StreamHandlers {
 } StreamHandlers;
 
 typedef struct StreamLimits {
-        size_t input_max;       /* reading pauses while this much is not consumed; the owner, who knows that a
-                                 * complete message would fit, treats a full buffer as a peer's fault */
+        size_t input_max;       /* reading pauses while this much is not consumed; the owner, who knows that
+                                 * a complete message would fit, treats a full buffer as a peer's fault */
         size_t output_max;      /* stream_write() gives -ENOBUFS over this */
 } StreamLimits;
 

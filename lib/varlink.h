@@ -45,7 +45,8 @@ void varlink_call_done(VarlinkCall *c);
 int varlink_reply_parse(const char *data, size_t size, VarlinkReply *ret);
 void varlink_reply_done(VarlinkReply *r);
 
-/* Append a message with its NUL. parameters is borrowed and may be NULL. -EMSGSIZE over VARLINK_MESSAGE_MAX. */
+/* Append a message with its NUL, or nothing. parameters is borrowed and may be NULL. -EMSGSIZE over
+ * VARLINK_MESSAGE_MAX; -EINVAL for a method or error name that cannot be one. */
 int varlink_call_append(Buffer *b, const char *method, json_object *parameters, VarlinkFlags flags);
 int varlink_reply_append(Buffer *b, json_object *parameters, VarlinkFlags flags);
 int varlink_error_append(Buffer *b, const char *error, json_object *parameters);
