@@ -57,6 +57,10 @@ class Driver:
             for n, fd in enumerate((null, out_w, err_w, theirs.fileno())):
                 os.dup2(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100), n)
                 os.set_inheritable(n, True)
+            for fd in map(int, os.listdir("/proc/self/fd")):   # what we were started with ourselves
+                if fd > 3:
+                    with contextlib.suppress(OSError):
+                        os.set_inheritable(fd, False)
 
         self.process = subprocess.Popen(argv(text), preexec_fn=child, close_fds=False, cwd=self.workspace,
                                         env={**ENVIRONMENT, "HOME": self.workspace})
