@@ -149,7 +149,7 @@ int environment_table_add_builtin(EnvironmentTable *t) {
                 r = environment_table_add(t, e);
                 if (r < 0)
                         return r;
-                TAKE_PTR(e);
+                (void) TAKE_PTR(e);
         }
 
         return 0;
