@@ -172,7 +172,10 @@ static int add_writable_places(Buffer *b, const Limits *limits) {
 static int add_etc(Buffer *b, const JailSpec *spec) {
         int r;
 
-        r = add_file(b, spec->passwd_fd, "/etc/passwd");
+        /* Directories that bubblewrap makes by itself are 0700. */
+        r = add(b, "--perms", "0755", "--dir", "/etc", "--perms", "0755", "--dir", "/var", NULL);
+        if (r >= 0)
+                r = add_file(b, spec->passwd_fd, "/etc/passwd");
         if (r >= 0)
                 r = add_file(b, spec->group_fd, "/etc/group");
         if (r >= 0)
@@ -188,9 +191,9 @@ int jail_build_options(const JailSpec *spec, Buffer *ret) {
         if (r >= 0)
                 r = add_variables(&b);
         if (r >= 0)
-                r = add_host_root(&b, spec->links);
-        if (r >= 0)
                 r = add_etc(&b, spec);
+        if (r >= 0)
+                r = add_host_root(&b, spec->links);
         if (r >= 0)
                 r = add(&b, "--symlink", "/tmp", "/var/tmp", "--proc", "/proc", "--dev", "/dev", NULL);
         if (r >= 0)

@@ -37,7 +37,8 @@ int limits_apply(const Limits *base, const Limits *max, const LimitsRequest *ask
 /*
  * Sizes of the writable places of a jail. All are tmpfs, because an unprivileged process can set a quota on
  * no directory; and their pages are charged to the session's memory. So together they stay below the memory
- * limit: whoever fills them all gets ENOSPC, not the OOM killer. MiB, at least 1.
+ * limit: whoever fills them all gets ENOSPC, not the OOM killer. (Not so for whoever makes a million empty
+ * files: bubblewrap sets no bound on inodes.) MiB, at least 1.
  */
 uint64_t limits_workspace_mb(const Limits *l);
 uint64_t limits_tmp_mb(const Limits *l);
