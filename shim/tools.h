@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The two tools an editor sees, and how a call of one becomes a varlink call. Pure. The list is one constant:
+ * it costs every conversation its length, and a client may cache it.
+ */
+
+#include "lib/json.h"
+
+/* A call that has not ended by then is answered with what there is; `session` wait goes on with it. Below the
+ * 60 s at which several editors give up on a tool. */
+#define TOOL_ANSWER_AFTER_MSEC 50000U
+
+typedef enum ToolAction {
+        TOOL_RUN,
+        TOOL_LIST,
+        TOOL_ENVIRONMENTS,
+        TOOL_HISTORY,
+        TOOL_WAIT,
+        TOOL_INTERRUPT,
+        TOOL_KILL,
+        TOOL_RESET,
+        _TOOL_ACTION_MAX,
+        _TOOL_ACTION_INVALID = -EINVAL,
+} ToolAction;
+
+typedef struct ToolCall {
+        ToolAction action;
+        const char *method;             /* varlink, static */
+        json_object *parameters;        /* of it, owned */
+        bool repeatable;                /* may be sent again where it is not known whether it was carried out */
+} ToolCall;
+
+/* Conditions that the caller answers. */
+enum {
+        TOOL_E_UNKNOWN = 1,             /* no such tool */
+        TOOL_E_ARGUMENTS,               /* *reterr_why says what is wrong, for the model */
+};
+
+/* JSON text: the array of tools/list. */
+extern const char tools_list[];
+/* What a model is told about the server as a whole. */
+extern const char tools_instructions[];
+
+/*
+ * 0, or a condition of above. arguments may be NULL; project is the directory whose sessions are meant, or
+ * NULL. *reterr_why is allocated.
+ */
+int tool_call_parse(const char *name, json_object *arguments, const char *project, ToolCall *ret,
+                    char **reterr_why);
+void tool_call_done(ToolCall *t);
+
+/* The session named in a call; NULL for a run without one and for lists. Borrowed. */
+const char *tool_call_string(const ToolCall *t, const char *key);
