@@ -12,6 +12,12 @@ DATADIR ?= $(PREFIX)/share
 MANDIR ?= $(DATADIR)/man
 DOCDIR ?= $(DATADIR)/doc/nix-sandbox
 
+# V=1 shows the commands.
+ifeq ($(V),)
+Q := @
+say = @printf '  %-6s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)'
+endif
+
 PKG_CONFIG ?= pkg-config
 PACKAGES := libsystemd json-c libseccomp
 
@@ -53,7 +59,8 @@ deps:
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+	$(call say,CC)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 # The files they embed with .incbin, which -MMD does not see.
 $(BUILD)/obj/agent/drivers.o: $(wildcard agent/drivers/*)
@@ -61,21 +68,26 @@ $(BUILD)/obj/daemon/idl.o: daemon/io.nixsandbox.varlink
 
 $(LIBRARY): $(LIB_OBJ)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR)
+	$(Q)$(AR) rcs $@ $^
 
 $(BUILD)/sandboxd: $(DAEMON_OBJ) $(LIBRARY)
-	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -lsystemd -ljson-c -lcgroup -lseccomp
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -lsystemd -ljson-c -lcgroup -lseccomp
 
 $(BUILD)/nix-sandbox-mcp: $(SHIM_OBJ) $(LIBRARY)
-	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c
 
 $(BUILD)/sandboxctl: $(CTL_OBJ) $(LIBRARY)
-	$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c
 
 # pid 1 of every jail: static, because a jail has whatever libraries its environment has, and not
 # position-independent, because relocations would make its pages private to each session.
 $(BUILD)/sandbox-agent: $(AGENT_OBJ) $(LIBRARY)
-	$(CC) $(CFLAGS_ALL) -static -no-pie -Wl,--gc-sections -Wl,-z,relro $(LDFLAGS) -o $@ $^ -ljson-c
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_ALL) -static -no-pie -Wl,--gc-sections -Wl,-z,relro $(LDFLAGS) -o $@ $^ -ljson-c
 
 -include $(ALL_OBJ:.o=.d)
 

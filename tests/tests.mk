@@ -12,7 +12,8 @@ UNIT_PROGRAMS := $(foreach p,$(UNIT_PARTS),$(if $(call unit_src,$(p)),$(BUILD)/t
 define unit_program
 $(BUILD)/tests/unit-$(1): $(call objects,$(call unit_src,$(1))) $(filter-out $(LIB_OBJ),$(call part_obj,$(1))) $(LIBRARY)
 	@mkdir -p $$(@D)
-	$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS_ALL) -Wl,--no-gc-sections -o $$@ $$^ \
+	$$(call say,LD)
+	$$(Q)$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS_ALL) -Wl,--no-gc-sections -o $$@ $$^ \
 	        -lcriterion -lsystemd -ljson-c -lcgroup -lseccomp
 -include $(patsubst %.o,%.d,$(call objects,$(call unit_src,$(1))))
 endef
@@ -20,3 +21,15 @@ $(foreach p,$(UNIT_PARTS),$(eval $(call unit_program,$(p))))
 
 unit: $(UNIT_PROGRAMS)
 .PHONY: unit
+
+check-unit: $(UNIT_PROGRAMS)
+	tests/unit/run $^
+.PHONY: check-unit
+
+# The same programs from objects of their own, without what _FORTIFY_SOURCE would catch first.
+asan:
+	$(MAKE) BUILD=$(BUILD)/asan OPTIMIZE='-O1 -g' HARDENING=-fno-omit-frame-pointer \
+	        CFLAGS='-fsanitize=address,undefined -fno-sanitize-recover=all' check-unit
+.PHONY: asan
+
+include tests/fuzz/fuzz.mk

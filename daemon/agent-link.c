@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Frames in, typed callbacks out. The link knows which turn runs, and whether the hello was said. */
+
+#include "daemon/agent-link.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "lib/fd-util.h"
+#include "lib/frame.h"
+#include "lib/json.h"
+#include "lib/stream.h"
+#include "lib/text.h"
+
+/* A file name that the agent reports is shown to people and models: keep it short and plain. */
+#define OUTPUT_FILE_MAX 256U
+
+struct AgentLink {
+        Stream *stream;
+        const AgentLinkHandlers *handlers;
+        void *userdata;
+        uint64_t turn;                  /* the running one; 0: none */
+        bool hello;
+        bool *gone;                     /* set when the link is freed inside a callback */
+};
+
+static void agent_link_fault(AgentLink *l, const char *why) {
+        l->handlers->on_lost(l, why, l->userdata);
+}
+
+static bool file_is_plain(const char *s) {
+        size_t n = strlen(s);
+
+        if (n == 0 || n > OUTPUT_FILE_MAX || !utf8_is_valid(s, n, NULL))
+                return false;
+        for (; *s; s++)
+                if ((unsigned char) *s < ' ' || *s == 0x7F)
+                        return false;
+        return true;
+}
+
+static int parse_output(json_object *o, AgentOutputResult *ret) {
+        static const JsonField table[] = {
+                { "bytes", JSON_KIND_UINT, offsetof(AgentOutputResult, bytes), JSON_MANDATORY },
+                { "omitted", JSON_KIND_UINT, offsetof(AgentOutputResult, omitted), JSON_MANDATORY },
+                { "dropped", JSON_KIND_UINT, offsetof(AgentOutputResult, dropped), JSON_MANDATORY },
+                { "file", JSON_KIND_STRING, offsetof(AgentOutputResult, file) },
+                {},
+        };
+        int r;
+
+        r = json_dispatch(o, table, JSON_UNKNOWN_REFUSE, ret, NULL);
+        if (r < 0)
+                return r;
+        if (ret->file && !file_is_plain(ret->file))
+                return -EINVAL;
+        return 0;
+}
+
+static int parse_result(json_object *o, AgentResult *ret) {
+        struct {
+                AgentResult result;
+                const char *state;
+                json_object *stdout_object, *stderr_object;
+        } p = {};
+        static const JsonField table[] = {
+                { "exit_code", JSON_KIND_UINT, offsetof(typeof(p), result.exit_code), JSON_MANDATORY },
+                { "signal", JSON_KIND_UINT, offsetof(typeof(p), result.signal), JSON_MANDATORY },
+                { "timed_out", JSON_KIND_BOOL, offsetof(typeof(p), result.timed_out), JSON_MANDATORY },
+                { "interrupted", JSON_KIND_BOOL, offsetof(typeof(p), result.interrupted), JSON_MANDATORY },
+                { "state", JSON_KIND_STRING, offsetof(typeof(p), state), JSON_MANDATORY },
+                { "restarted", JSON_KIND_BOOL, offsetof(typeof(p), result.restarted), JSON_MANDATORY },
+                { "late", JSON_KIND_BOOL, offsetof(typeof(p), result.late), JSON_MANDATORY },
+                { "stdout", JSON_KIND_OBJECT, offsetof(typeof(p), stdout_object), JSON_MANDATORY },
+                { "stderr", JSON_KIND_OBJECT, offsetof(typeof(p), stderr_object), JSON_MANDATORY },
+                { "duration_us", JSON_KIND_UINT, offsetof(typeof(p), result.duration_usec), JSON_MANDATORY },
+                { "error", JSON_KIND_STRING, offsetof(typeof(p), result.error) },
+                { "error_text", JSON_KIND_STRING, offsetof(typeof(p), result.error_text) },
+                {},
+        };
+        int r;
+
+        r = json_dispatch(o, table, JSON_UNKNOWN_REFUSE, &p, NULL);
+        if (r < 0)
+                return r;
+        if (p.result.exit_code > 255 || p.result.signal > 64)
+                return -EINVAL;
+
+        if (streq(p.state, "lost"))
+                p.result.lost = true;
+        else if (!streq(p.state, "kept"))
+                return -EINVAL;
+
+        r = parse_output(p.stdout_object, &p.result.output[OUTPUT_STDOUT]);
+        if (r >= 0)
+                r = parse_output(p.stderr_object, &p.result.output[OUTPUT_STDERR]);
+        if (r < 0)
+                return r;
+
+        *ret = p.result;
+        return 0;
+}
+
+static void on_result_frame(AgentLink *l, const Frame *f) {
+        _cleanup_json_ json_object *o = NULL;
+        AgentResult result = {};
+        int r;
+
+        r = json_parse(f->payload, f->size, &o, NULL);
+        if (r >= 0)
+                r = parse_result(o, &result);
+        if (r < 0) {
+                agent_link_fault(l, "it sent a malformed result");
+                return;
+        }
+
+        l->turn = 0;
+        l->handlers->on_result(l, &result, l->userdata);
+}
+
+static void on_event_frame(AgentLink *l, const Frame *f) {
+        struct {
+                const char *event, *version;
+                uint64_t protocol;
+        } p = {};
+        static const JsonField table[] = {
+                { "event", JSON_KIND_STRING, offsetof(typeof(p), event), JSON_MANDATORY },
+                { "protocol", JSON_KIND_UINT, offsetof(typeof(p), protocol), JSON_MANDATORY },
+                { "version", JSON_KIND_STRING, offsetof(typeof(p), version), JSON_MANDATORY },
+                {},
+        };
+        _cleanup_json_ json_object *o = NULL;
+        int r;
+
+        r = json_parse(f->payload, f->size, &o, NULL);
+        if (r >= 0)
+                r = json_dispatch(o, table, JSON_UNKNOWN_IGNORE, &p, NULL);
+        if (r < 0 || l->hello || !streq(p.event, "hello")) {
+                agent_link_fault(l, "it sent a malformed event");
+                return;
+        }
+        if (p.protocol != NIX_SANDBOX_AGENT_PROTOCOL) {
+                agent_link_fault(l, p.protocol < NIX_SANDBOX_AGENT_PROTOCOL
+                                            ? "sandbox-agent is too old for this sandboxd; install both from one release"
+                                            : "sandboxd is too old for this sandbox-agent; install both from one release");
+                return;
+        }
+
+        l->hello = true;
+        l->handlers->on_hello(l, l->userdata);
+}
+
+static void on_frame(AgentLink *l, const Frame *f) {
+        if (f->type == AGENT_FRAME_EVENT) {
+                on_event_frame(l, f);
+                return;
+        }
+        if (!l->hello || l->turn == 0 || f->turn != l->turn) {
+                agent_link_fault(l, "it sent a frame of a turn that is not running");
+                return;
+        }
+
+        switch (f->type) {
+        case AGENT_FRAME_STDOUT:
+        case AGENT_FRAME_STDERR:
+        case AGENT_FRAME_STDOUT_TAIL:
+        case AGENT_FRAME_STDERR_TAIL:
+                l->handlers->on_output(l,
+                                       f->type == AGENT_FRAME_STDOUT || f->type == AGENT_FRAME_STDOUT_TAIL
+                                               ? OUTPUT_STDOUT : OUTPUT_STDERR,
+                                       f->type == AGENT_FRAME_STDOUT_TAIL || f->type == AGENT_FRAME_STDERR_TAIL,
+                                       f->payload, f->size, l->userdata);
+                return;
+        case AGENT_FRAME_RESULT:
+                on_result_frame(l, f);
+                return;
+        default:
+                agent_link_fault(l, "it sent a frame of unknown type");
+        }
+}
+
+static void on_input(Stream *s, Buffer *input, void *userdata) {
+        AgentLink *l = userdata;
+        bool gone = false;
+        Frame f;
+        int r;
+
+        l->gone = &gone;
+        for (;;) {
+                r = frame_peek(input, AGENT_PAYLOAD_MAX, &f);
+                if (r <= 0)
+                        break;
+                on_frame(l, &f);
+                if (gone)
+                        return;
+                buffer_consume(input, frame_length(&f));
+        }
+        l->gone = NULL;
+
+        if (r < 0)
+                agent_link_fault(l, "it sent a frame that is too long or cut short");
+}
+
+static void on_hangup(Stream *s, int error, void *userdata) {
+        agent_link_fault(userdata, "it ended");
+}
+
+int agent_link_new(sd_event *event, int fd, const AgentLinkHandlers *handlers, void *userdata, AgentLink **ret) {
+        static const StreamHandlers stream_handlers = { .on_input = on_input, .on_hangup = on_hangup };
+        static const StreamLimits stream_limits = {
+                .input_max = 2 * AGENT_PAYLOAD_MAX,
+                .output_max = 2 * AGENT_REQUEST_MAX,
+        };
+        _cleanup_(agent_link_freep) AgentLink *l = NULL;
+        int r;
+
+        l = calloc(1, sizeof(*l));
+        if (!l) {
+                (void) safe_close(fd);
+                return -ENOMEM;
+        }
+        l->handlers = handlers;
+        l->userdata = userdata;
+
+        r = stream_new(event, fd, "agent-link", &stream_limits, &stream_handlers, l, &l->stream);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(l);
+        return 0;
+}
+
+AgentLink *agent_link_free(AgentLink *l) {
+        if (!l)
+                return NULL;
+
+        if (l->gone)
+                *l->gone = true;
+        (void) stream_free(l->stream);
+        return mfree(l);
+}
+
+int agent_link_execute(AgentLink *l, uint64_t turn, Interpreter interpreter, uint64_t timeout_usec,
+                       const char *code, size_t size) {
+        uint8_t frame_header[FRAME_HEADER_SIZE];
+        char head[FRAME_HEADER_SIZE + 128];
+        int n, r;
+
+        assert(l->turn == 0);
+
+        n = snprintf(head + FRAME_HEADER_SIZE, sizeof(head) - FRAME_HEADER_SIZE,
+                     "{\"type\":\"execute\",\"interpreter\":\"%s\",\"timeout_ms\":%" PRIu64 "}",
+                     interpreter_to_string(interpreter), MAX(timeout_usec / USEC_PER_MSEC, UINT64_C(1)));
+        assert(n > 0 && (size_t) n < sizeof(head) - FRAME_HEADER_SIZE);
+
+        /* The object's terminating NUL is the separator that the protocol wants. */
+        frame_encode_header(frame_header, AGENT_FRAME_REQUEST, turn, (size_t) n + 1 + size);
+        memcpy(head, frame_header, FRAME_HEADER_SIZE);
+
+        r = stream_write2(l->stream, head, FRAME_HEADER_SIZE + (size_t) n + 1, code, size);
+        if (r < 0)
+                return r;
+
+        l->turn = turn;
+        return 0;
+}
+
+int agent_link_interrupt(AgentLink *l) {
+        uint8_t header[FRAME_HEADER_SIZE];
+
+        assert(l->turn > 0);
+
+        frame_encode_header(header, AGENT_FRAME_INTERRUPT, l->turn, 0);
+        return stream_write(l->stream, header, sizeof(header));
+}
+
+int agent_link_set_reading(AgentLink *l, bool reading) {
+        return stream_set_reading(l->stream, reading);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+
+/* List, Show, Kill, Freeze, Thaw, History: the verbs on sessions that run nothing. */
+
+#include "daemon/api-private.h"
+#include "daemon/policy.h"
+
+int vl_method_list(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
+        struct {
+                bool all;
+        } p = {};
+        static const JsonField table[] = {
+                { "all", JSON_KIND_BOOL, offsetof(typeof(p), all) },
+                {},
+        };
+        _cleanup_json_ json_object *reply = json_object_new_object(), *array = json_object_new_array();
+        uid_t uid = varlink_link_peer(link)->uid;
+        Manager *m = userdata;
+        int r;
+
+        r = api_dispatch(link, parameters, table, &p);
+        if (r != 0)
+                return MIN(r, 0);
+        if (p.all && !policy_may_see_all(uid))
+                return api_error(link, API_ERROR("PermissionDenied"), NULL, NULL,
+                                 "Only root may list the sessions of all users. Leave -a out to see your own.");
+        if (!reply || !array)
+                return -ENOMEM;
+
+        for (Session *s = m->sessions; s; s = s->next) {
+                json_object *o;
+
+                if (!session_is_live(s) || (!p.all && s->user->uid != uid))
+                        continue;
+                r = session_to_json(s, &o);
+                if (r >= 0)
+                        r = json_array_put(array, o);
+                if (r < 0)
+                        return r;
+        }
+
+        if (json_put_object(reply, "sessions", TAKE_PTR(array)) < 0)
+                return -ENOMEM;
+        (void) varlink_reply(link, reply);
+        return 0;
+}
+
+int vl_method_show(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
+        _cleanup_json_ json_object *reply = NULL;
+        json_object *o;
+        Session *s;
+        int r;
+
+        r = api_session_parameters(link, userdata, parameters, SESSION_VERB_SHOW, &s);
+        if (r == 0)
+                r = session_to_json(s, &o);
+        if (r != 0)
+                return MIN(r, 0);
+
+        reply = json_object_new_object();
+        if (!reply) {
+                json_object_put(o);
+                return -ENOMEM;
+        }
+        r = json_put_object(reply, "session", o);
+        if (r < 0)
+                return r;
+        (void) varlink_reply(link, reply);
+        return 0;
+}
+
+int vl_method_kill(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
+        Session *s;
+        int r;
+
+        r = api_session_parameters(link, userdata, parameters, SESSION_VERB_KILL, &s);
+        if (r != 0)
+                return MIN(r, 0);
+
+        /* Answered when nothing of the session is left. */
+        r = session_add_end_waiter(s, link);
+        if (r < 0)
+                return r;
+        session_end(s, "admin");
+        return 0;
+}
+
+static int reply_id(VarlinkLink *link, const Session *s) {
+        _cleanup_json_ json_object *reply = json_object_new_object();
+
+        if (!reply || json_put_string(reply, "id", s->id) < 0)
+                return -ENOMEM;
+        (void) varlink_reply(link, reply);
+        return 0;
+}
+
+static int answer_freezer(VarlinkLink *link, const Session *s, int result) {
+        const char *name = s->name ?: s->id;
+
+        if (result == -EBUSY)
+                return api_error(link, API_ERROR("Busy"), "session", name,
+                                 "A turn is running in session '%s'. Interrupt it or wait for its end, then freeze.", name);
+        if (result == -EOPNOTSUPP)
+                return api_error(link, API_ERROR("NotSupported"), NULL, NULL,
+                                 "This sandboxd has no cgroup with a freezer for its sessions; 'sandboxctl doctor' says why.");
+        return result < 0 ? result : reply_id(link, s);
+}
+
+int vl_method_freeze(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
+        Session *s;
+        int r;
+
+        r = api_session_parameters(link, userdata, parameters, SESSION_VERB_FREEZE, &s);
+        return r != 0 ? MIN(r, 0) : answer_freezer(link, s, session_freeze(s));
+}
+
+int vl_method_thaw(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
+        Session *s;
+        int r;
+
+        r = api_session_parameters(link, userdata, parameters, SESSION_VERB_THAW, &s);
+        return r != 0 ? MIN(r, 0) : answer_freezer(link, s, session_thaw(s));
+}
+
+int vl_method_history(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
+        _cleanup_json_ json_object *reply = NULL;
+        json_object *entries;
+        Session *s;
+        int r;
+
+        r = api_session_parameters(link, userdata, parameters, SESSION_VERB_SHOW, &s);
+        if (r == 0)
+                r = history_to_json(&s->history, &entries);
+        if (r != 0)
+                return MIN(r, 0);
+
+        reply = json_object_new_object();
+        if (!reply) {
+                json_object_put(entries);
+                return -ENOMEM;
+        }
+        r = json_put_object(reply, "entries", entries);
+        if (r < 0)
+                return r;
+        (void) varlink_reply(link, reply);
+        return 0;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The method table, and what all handlers share. */
+
+#include "daemon/api.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "daemon/api-private.h"
+#include "daemon/idl.h"
+#include "daemon/policy.h"
+#include "lib/version.h"
+
+/* Connections of all users together; each user is held to user.max_connections of the configuration. */
+#define CONNECTIONS_MAX 4096U
+
+static const VarlinkMethod methods[] = {
+        { "io.nixsandbox.GetVersion", vl_method_get_version },
+        { "io.nixsandbox.Run", vl_method_run },
+        { "io.nixsandbox.Wait", vl_method_wait },
+        { "io.nixsandbox.Interrupt", vl_method_interrupt },
+        { "io.nixsandbox.List", vl_method_list },
+        { "io.nixsandbox.Show", vl_method_show },
+        { "io.nixsandbox.Kill", vl_method_kill },
+        { "io.nixsandbox.Freeze", vl_method_freeze },
+        { "io.nixsandbox.Thaw", vl_method_thaw },
+        { "io.nixsandbox.History", vl_method_history },
+        { "io.nixsandbox.Events", vl_method_events },
+        { "io.nixsandbox.Environments", vl_method_environments },
+        { "io.nixsandbox.Doctor", vl_method_doctor },
+        {},
+};
+
+static const VarlinkServiceInfo service_info = {
+        .vendor = "nix-sandbox",
+        .product = "sandboxd",
+        .version = NIX_SANDBOX_VERSION,
+        .url = "",
+        .interface = "io.nixsandbox",
+        .description = sandbox_idl,
+        .internal_error = API_ERROR("Internal"),
+};
+
+int api_server_new(Manager *m, VarlinkServer **ret) {
+        const VarlinkServerLimits limits = {
+                .connections_max = CONNECTIONS_MAX,
+                .connections_per_uid_max = (unsigned) MIN(m->config->user.connections_max, UINT64_C(1) << 20),
+        };
+
+        return varlink_server_new(m->event, &service_info, methods, &limits, m, ret);
+}
+
+int api_error(VarlinkLink *link, const char *error, const char *key, const char *value, const char *format, ...) {
+        _cleanup_json_ json_object *p = json_object_new_object();
+        _cleanup_free_ char *message = NULL;
+        va_list ap;
+        int r;
+
+        va_start(ap, format);
+        r = vasprintf(&message, format, ap);
+        va_end(ap);
+        if (r < 0) {
+                message = NULL;
+                return -ENOMEM;
+        }
+
+        if (!p || (key && json_put_string(p, key, value) < 0) || json_put_string(p, "message", message) < 0)
+                return -ENOMEM;
+        (void) varlink_error(link, error, p);
+        return 0;
+}
+
+int api_dispatch(VarlinkLink *link, json_object *parameters, const JsonField *table, void *ret) {
+        const char *field = NULL;
+        _cleanup_free_ char *quoted = NULL, *message = NULL;
+        int r;
+
+        r = json_dispatch(parameters, table, JSON_UNKNOWN_REFUSE, ret, &field);
+        if (r >= 0)
+                return 0;
+        if (r != -EINVAL)
+                return r;
+
+        quoted = text_quote(field ?: "parameters", NAME_MAX_LENGTH);
+        if (!quoted || asprintf(&message, "Parameter %s is missing, unknown, or not of the type that the interface "
+                                "description (org.varlink.service.GetInterfaceDescription) gives.", quoted) < 0) {
+                message = NULL;
+                return -ENOMEM;
+        }
+        (void) varlink_error_invalid(link, field ?: "parameters", message);
+        return 1;
+}
+
+/* A session that is not there, or that the peer may not see, which must look alike. */
+static int refuse_missing(VarlinkLink *link, Manager *m, const char *name_or_id) {
+        const char *reason = event_log_end_reason(&m->events, varlink_link_peer(link)->uid, name_or_id);
+        _cleanup_free_ char *quoted = text_quote(name_or_id, NAME_MAX_LENGTH);
+        int r;
+
+        if (!quoted)
+                return -ENOMEM;
+        if (reason)
+                r = api_error(link, API_ERROR("SessionEnded"), "session", name_or_id,
+                              "Session %s has ended: %s. Run with its name again to get a new, empty one.", quoted, reason);
+        else
+                r = api_error(link, API_ERROR("NoSuchSession"), "session", name_or_id,
+                              "You have no session %s. See 'sandboxctl list', or run with this name to create it.", quoted);
+        return r < 0 ? r : 1;
+}
+
+static int refuse_verb(VarlinkLink *link, const Session *s, SessionVerb verb) {
+        const char *name = s->name ?: s->id;
+        int r;
+
+        if (s->state == SESSION_FROZEN)
+                r = api_error(link, API_ERROR("SessionFrozen"), "session", name,
+                              "Session '%s' was frozen by hand. Thaw it first: sandboxctl thaw %s", name, name);
+        else
+                r = api_error(link, API_ERROR("Busy"), "session", name,
+                              "Session '%s' is %s: try again in a moment.", name, session_state_to_string(s->state));
+        return r < 0 ? r : 1;
+}
+
+int api_find_session(VarlinkLink *link, Manager *m, const char *project, const char *name_or_id, SessionVerb verb,
+                     Session **ret) {
+        bool ambiguous;
+        Session *s;
+        int r;
+
+        if (!name_is_valid(name_or_id)) {
+                _cleanup_free_ char *quoted = text_quote(name_or_id, NAME_MAX_LENGTH);
+
+                r = api_error(link, API_ERROR("BadName"), "name", NULL,
+                              "%s is no session name: letters, digits, '-' and '_', starting with a letter or digit, at most "
+                              "%u characters.", quoted ?: "This", NAME_MAX_LENGTH);
+                return r < 0 ? r : 1;
+        }
+
+        s = manager_find_session(m, varlink_link_peer(link)->uid, project, name_or_id, &ambiguous);
+        if (ambiguous) {
+                r = api_error(link, API_ERROR("BadName"), "name", name_or_id,
+                              "You have sessions '%s' in several projects: name one by its id ('sandboxctl list').", name_or_id);
+                return r < 0 ? r : 1;
+        }
+        if (!s)
+                return refuse_missing(link, m, name_or_id);
+        if (!session_verb_allowed(s->state, verb))
+                return refuse_verb(link, s, verb);
+
+        *ret = s;
+        return 0;
+}
+
+int api_session_parameters(VarlinkLink *link, Manager *m, json_object *parameters, SessionVerb verb, Session **ret) {
+        static const JsonField table[] = {
+                { "session", JSON_KIND_STRING, offsetof(SessionParameters, session), JSON_MANDATORY },
+                { "project", JSON_KIND_STRING, offsetof(SessionParameters, project) },
+                {},
+        };
+        SessionParameters p = {};
+        int r;
+
+        r = api_dispatch(link, parameters, table, &p);
+        if (r != 0)
+                return r;
+        return api_find_session(link, m, p.project, p.session, verb, ret);
+}

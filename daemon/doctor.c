@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The checks. Each looks at one thing that the daemon depends on; none changes anything or takes long. */
+
+#include "daemon/doctor.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "lib/fd-util.h"
+#include "lib/version.h"
+
+/* fix may be NULL. */
+static int add_check(json_object *array, const char *name, const char *verdict, const char *detail, const char *fix) {
+        _cleanup_json_ json_object *o = json_object_new_object();
+
+        if (!o ||
+            json_put_string(o, "name", name) < 0 ||
+            json_put_string(o, "verdict", verdict) < 0 ||
+            json_put_string(o, "detail", detail) < 0 ||
+            json_put_string(o, "fix", fix) < 0)
+                return -ENOMEM;
+        return json_array_put(array, TAKE_PTR(o));
+}
+
+static int check_versions(json_object *array, const Manager *m) {
+        struct utsname u;
+        char text[512];
+
+        if (uname(&u) < 0)
+                return -errno;
+        (void) snprintf(text, sizeof(text), "sandboxd %s (%s), kernel %s %s", NIX_SANDBOX_VERSION, m->mode, u.release,
+                        u.machine);
+        return add_check(array, "version", "ok", text, NULL);
+}
+
+static int check_bubblewrap(json_object *array, const Manager *m) {
+        if (m->spawn.bwrap)
+                return add_check(array, "bubblewrap", "ok", m->spawn.bwrap, NULL);
+        return add_check(array, "bubblewrap", "error", "no 'bwrap' in PATH: no session can start",
+                         "Debian: apt install bubblewrap; then start sandboxd again");
+}
+
+/* A number in /proc/sys, or missing_value where this kernel has no such knob. */
+static long read_sysctl(const char *path, long missing_value) {
+        _cleanup_free_ char *text = NULL;
+
+        if (read_file_at(AT_FDCWD, path, 64, &text, NULL) < 0)
+                return missing_value;
+        return strtol(text, NULL, 10);
+}
+
+static int check_user_namespaces(json_object *array) {
+        if (read_sysctl("/proc/sys/user/max_user_namespaces", 1) == 0)
+                return add_check(array, "user namespaces", "error", "user.max_user_namespaces is 0: no session can start",
+                                 "sysctl -w user.max_user_namespaces=10000");
+        if (read_sysctl("/proc/sys/kernel/unprivileged_userns_clone", 1) == 0)
+                return add_check(array, "user namespaces", "error",
+                                 "kernel.unprivileged_userns_clone is 0: no session can start",
+                                 "sysctl -w kernel.unprivileged_userns_clone=1");
+        if (read_sysctl("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 0) != 0)
+                return add_check(array, "user namespaces", "warning",
+                                 "AppArmor restricts unprivileged user namespaces: bubblewrap needs a profile that allows them",
+                                 "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or install an AppArmor profile for "
+                                 "bwrap with 'userns,'");
+        return add_check(array, "user namespaces", "ok", "available to unprivileged processes", NULL);
+}
+
+static int check_users(json_object *array, const Manager *m) {
+        char text[160];
+
+        if (m->spawn.may_switch_user) {
+                (void) snprintf(text, sizeof(text), "sessions run as their callers; root's as uid %u", (unsigned) m->spawn.jail_uid);
+                return add_check(array, "users", "ok", text, NULL);
+        }
+        (void) snprintf(text, sizeof(text), "this daemon serves uid %u only", (unsigned) getuid());
+        return add_check(array, "users", "ok", text, NULL);
+}
+
+static int check_cgroups(json_object *array, const Manager *m) {
+        static const struct {
+                const char *name;
+                CgroupFeature feature;
+                const char *missing;
+        } features[] = {
+                { "memory limit", CGROUP_MEMORY, "a session can use all memory (RLIMIT_DATA bounds each process)" },
+                { "process limit", CGROUP_PIDS, "a session can start many processes (RLIMIT_NPROC bounds it)" },
+                { "cpu limit", CGROUP_CPU, "a session can use all CPUs" },
+                { "freezer", CGROUP_FREEZE, "no standby: idle sessions keep running" },
+        };
+        CgroupLayout layout = cgroup_tree_layout(m->cgroups);
+        const char *reason = cgroup_tree_reason(m->cgroups);
+        char text[512];
+        int r;
+
+        (void) snprintf(text, sizeof(text), "layout %s%s%s", cgroup_layout_to_string(layout), *reason ? ": " : "", reason);
+        r = add_check(array, "cgroups", layout == CGROUP_LAYOUT_NONE ? "warning" : "ok", text,
+                      layout == CGROUP_LAYOUT_NONE ? "use the system service, or start sandboxd in a delegated cgroup "
+                                                     "(systemd-run --user -p Delegate=yes)" : NULL);
+
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(features); i++) {
+                bool has = cgroup_tree_has(m->cgroups, features[i].feature);
+
+                r = add_check(array, features[i].name, has ? "ok" : "warning",
+                              has ? "enforced by the kernel" : features[i].missing, NULL);
+        }
+        return r;
+}
+
+static int check_environment(json_object *array, const Environment *e) {
+        Buffer detail = {};
+        bool missing = false;
+        char name[NAME_MAX_LENGTH + 32];
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < e->n_interpreters; i++) {
+                bool installed = environment_interpreter_installed(e, e->interpreters[i]);
+
+                missing |= !installed;
+                r = buffer_printf(&detail, "%s%s%s", i > 0 ? ", " : "", interpreter_program(e->interpreters[i]),
+                                  installed ? "" : " (missing)");
+        }
+        if (r >= 0)
+                r = buffer_append(&detail, "", 1);
+        if (r >= 0) {
+                (void) snprintf(name, sizeof(name), "environment %s", e->name);
+                r = add_check(array, name, missing ? "warning" : "ok", buffer_data(&detail),
+                              missing ? "install the missing program on this host (Debian: python3, bash, nodejs)" : NULL);
+        }
+        buffer_done(&detail);
+        return r;
+}
+
+int doctor_to_json(const Manager *m, json_object **ret) {
+        _cleanup_json_ json_object *array = json_object_new_array();
+        int r;
+
+        if (!array)
+                return -ENOMEM;
+
+        r = check_versions(array, m);
+        if (r >= 0)
+                r = check_bubblewrap(array, m);
+        if (r >= 0)
+                r = check_user_namespaces(array);
+        if (r >= 0)
+                r = check_users(array, m);
+        if (r >= 0)
+                r = check_cgroups(array, m);
+        for (size_t i = 0; r >= 0 && i < environment_table_size(m->config->environments); i++)
+                r = check_environment(array, environment_table_get(m->config->environments, i));
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(array);
+        return 0;
+}

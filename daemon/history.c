@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+
+/* A list, newest at the end; the oldest entries make room. Code is cut at a character's edge. */
+
+#include "daemon/history.h"
+
+#include <errno.h>
+
+struct HistoryEntry {
+        HistoryEntry *next;
+        uint64_t turn;
+        const char *interpreter;
+        int exit_code;
+        uint64_t duration_usec;
+        uint64_t time_usec;
+        bool truncated;
+        size_t code_size;
+        char code[];
+};
+
+static void history_drop_first(History *h) {
+        HistoryEntry *e = h->first;
+
+        h->first = e->next;
+        if (!h->first)
+                h->last = NULL;
+        h->n_entries--;
+        h->code_size -= e->code_size;
+        free(e);
+}
+
+static size_t cut_utf8(const char *s, size_t size, size_t max) {
+        if (size <= max)
+                return size;
+
+        while (max > 0 && ((unsigned char) s[max] & 0xC0) == 0x80)
+                max--;
+        return max;
+}
+
+int history_add(History *h, const HistoryRecord *record) {
+        size_t size = cut_utf8(record->code, record->code_size, HISTORY_CODE_MAX);
+        HistoryEntry *e;
+
+        e = malloc(sizeof(*e) + size);
+        if (!e)
+                return -ENOMEM;
+
+        *e = (HistoryEntry) {
+                .turn = record->turn,
+                .interpreter = record->interpreter,
+                .exit_code = record->exit_code,
+                .duration_usec = record->duration_usec,
+                .time_usec = record->time_usec,
+                .truncated = size < record->code_size,
+                .code_size = size,
+        };
+        memcpy(e->code, record->code, size);
+
+        if (h->last)
+                h->last->next = e;
+        else
+                h->first = e;
+        h->last = e;
+        h->n_entries++;
+        h->code_size += size;
+
+        while (h->n_entries > HISTORY_ENTRIES_MAX || (h->code_size > HISTORY_TOTAL_MAX && h->n_entries > 1))
+                history_drop_first(h);
+        return 0;
+}
+
+static int entry_to_json(const HistoryEntry *e, json_object **ret) {
+        _cleanup_json_ json_object *o = json_object_new_object();
+
+        if (!o ||
+            json_put_uint(o, "turn", e->turn) < 0 ||
+            json_put_string(o, "interpreter", e->interpreter) < 0 ||
+            json_put_bytes(o, "code", e->code, e->code_size) < 0 ||
+            json_put_bool(o, "code_truncated", e->truncated) < 0 ||
+            json_put_int(o, "exit_code", e->exit_code) < 0 ||
+            json_put_number(o, "duration_ms", (double) e->duration_usec / USEC_PER_MSEC) < 0 ||
+            json_put_uint(o, "time_usec", e->time_usec) < 0)
+                return -ENOMEM;
+
+        *ret = TAKE_PTR(o);
+        return 0;
+}
+
+int history_to_json(const History *h, json_object **ret) {
+        _cleanup_json_ json_object *array = json_object_new_array();
+        int r;
+
+        if (!array)
+                return -ENOMEM;
+
+        for (const HistoryEntry *e = h->first; e; e = e->next) {
+                json_object *o;
+
+                r = entry_to_json(e, &o);
+                if (r < 0)
+                        return r;
+                r = json_array_put(array, o);
+                if (r < 0)
+                        return r;
+        }
+
+        *ret = TAKE_PTR(array);
+        return 0;
+}
+
+void history_done(History *h) {
+        while (h->first)
+                history_drop_first(h);
+}

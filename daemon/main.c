@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sandboxd
+ *
+ * Theory of operation: one thread, one sd-event loop, and nothing in it blocks. Clients speak varlink to it
+ * (api*.c); a Run call becomes a turn in a session's queue (session-turns.c); a session is a jail made by
+ * bubblewrap (spawn.c, jail.c) in a cgroup of its own (cgroup.c), in which sandbox-agent is pid 1 and runs the
+ * interpreters (agent-link.c talks to it). SIGTERM and SIGINT end all sessions and then the daemon.
+ *
+ * Started by systemd through its socket, by a client as its private daemon (--private: ends by itself when it
+ * has been empty and idle for a minute), or by hand with --socket.
+ */
+
+#include <getopt.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "daemon/listen.h"
+#include "daemon/manager.h"
+#include "lib/log.h"
+#include "lib/version.h"
+
+#define RUNTIME_DIR_DEFAULT "/run/nix-sandbox"
+#define STATE_DIR_DEFAULT "/var/lib/nix-sandbox"
+
+static const char *arg_config = NULL;
+static const char *arg_socket = NULL;
+static const char *arg_state_dir = STATE_DIR_DEFAULT;
+static const char *arg_runtime_dir = RUNTIME_DIR_DEFAULT;
+static bool arg_private = false;
+static bool arg_check_config = false;
+
+static void help(void) {
+        printf("sandboxd [OPTIONS]\n\n"
+               "Serves persistent sandbox sessions to nix-sandbox-mcp and sandboxctl.\n\n"
+               "  --config F        configuration file (JSON with comments); default: built-in values\n"
+               "  --socket P        listen here; default: the socket passed by the service manager\n"
+               "  --state-dir D     what outlives the daemon (default %s)\n"
+               "  --runtime-dir R   what does not (default %s)\n"
+               "  --private         end when empty and idle (for clients that start their own daemon)\n"
+               "  --check-config    print the effective configuration and exit\n"
+               "  --version, --help\n\n"
+               "Log level: NIX_SANDBOX_LOG=err|warning|notice|info|debug. See sandboxd(8).\n",
+               STATE_DIR_DEFAULT, RUNTIME_DIR_DEFAULT);
+}
+
+/* 1: go on; 0: done; -EINVAL. */
+static int parse_argv(int argc, char *argv[]) {
+        enum {
+                ARG_CONFIG = 0x100, ARG_SOCKET, ARG_STATE_DIR, ARG_RUNTIME_DIR, ARG_PRIVATE, ARG_CHECK_CONFIG,
+                ARG_VERSION, ARG_HELP,
+        };
+        static const struct option options[] = {
+                { "config", required_argument, NULL, ARG_CONFIG },
+                { "socket", required_argument, NULL, ARG_SOCKET },
+                { "state-dir", required_argument, NULL, ARG_STATE_DIR },
+                { "runtime-dir", required_argument, NULL, ARG_RUNTIME_DIR },
+                { "private", no_argument, NULL, ARG_PRIVATE },
+                { "check-config", no_argument, NULL, ARG_CHECK_CONFIG },
+                { "version", no_argument, NULL, ARG_VERSION },
+                { "help", no_argument, NULL, ARG_HELP },
+                {},
+        };
+        int c;
+
+        while ((c = getopt_long(argc, argv, "h", options, NULL)) >= 0)
+                switch (c) {
+                case ARG_CONFIG:
+                        arg_config = optarg;
+                        break;
+                case ARG_SOCKET:
+                        arg_socket = optarg;
+                        break;
+                case ARG_STATE_DIR:
+                        arg_state_dir = optarg;
+                        break;
+                case ARG_RUNTIME_DIR:
+                        arg_runtime_dir = optarg;
+                        break;
+                case ARG_PRIVATE:
+                        arg_private = true;
+                        break;
+                case ARG_CHECK_CONFIG:
+                        arg_check_config = true;
+                        break;
+                case ARG_VERSION:
+                        puts("sandboxd " NIX_SANDBOX_VERSION);
+                        return 0;
+                case 'h':
+                case ARG_HELP:
+                        help();
+                        return 0;
+                default:
+                        return -EINVAL;
+                }
+
+        if (optind < argc) {
+                log_error("Unexpected argument '%s'; see sandboxd --help.", argv[optind]);
+                return -EINVAL;
+        }
+        return 1;
+}
+
+static int on_stop_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
+        Manager *m = userdata;
+
+        log_info("Stopping: ending %u sessions.", m->n_sessions);
+        (void) sd_notify(0, "STOPPING=1");
+        manager_stop(m);
+        return 0;
+}
+
+static int print_config(const Config *config) {
+        _cleanup_json_ json_object *o = config_to_json(config);
+
+        if (!o)
+                return log_oom();
+        puts(json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE));
+        return 0;
+}
+
+/* Blocked before any source exists, so that none is lost and no default action ends the daemon. */
+static int block_signals(void) {
+        sigset_t set;
+
+        /* A peer that closes its end must be an error of one write, not the end of the service. */
+        if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+                return -errno;
+        (void) sigemptyset(&set);
+        (void) sigaddset(&set, SIGTERM);
+        (void) sigaddset(&set, SIGINT);
+        (void) sigaddset(&set, SIGHUP);
+        (void) sigaddset(&set, SIGCHLD);
+        return sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -errno : 0;
+}
+
+static int setup_manager(Config *config, int listen_fd, Manager **ret, char **reterr_why) {
+        _cleanup_(manager_freep) Manager *m = NULL;
+        _cleanup_close_ int fd = listen_fd;
+        int r;
+
+        r = manager_new(&(ManagerOptions) {
+                .config = config,
+                .runtime_dir = arg_runtime_dir,
+                .mode = arg_private ? "private" : arg_socket ? "foreground" : "service",
+        }, &m, reterr_why);
+        if (r < 0)
+                return r;
+
+        r = sd_event_add_signal(m->event, NULL, SIGTERM, on_stop_signal, m);
+        if (r >= 0)
+                r = sd_event_add_signal(m->event, NULL, SIGINT, on_stop_signal, m);
+        if (r >= 0)
+                r = varlink_server_listen(m->server, TAKE_FD(fd));
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(m);
+        return 0;
+}
+
+static int run(int argc, char *argv[], char **reterr_why) {
+        _cleanup_(config_freep) Config *config = NULL;
+        _cleanup_(manager_freep) Manager *m = NULL;
+        _cleanup_close_ int lock_fd = -EBADF, listen_fd = -EBADF;
+        int r;
+
+        r = parse_argv(argc, argv);
+        if (r <= 0)
+                return r;
+
+        r = config_load(arg_config, &config, reterr_why);
+        if (r < 0)
+                return r;
+        if (arg_check_config)
+                return print_config(config);
+
+        (void) umask(0077);
+        r = block_signals();
+        if (r < 0)
+                return r;
+        r = state_directory_check(arg_state_dir, reterr_why);
+        if (r < 0)
+                return r;
+        lock_fd = runtime_lock(arg_runtime_dir, reterr_why);
+        if (lock_fd < 0)
+                return lock_fd;
+        listen_fd = listen_open(arg_socket, reterr_why);
+        if (listen_fd == -ENOENT)
+                *reterr_why = strdup("No socket: start sandboxd by sandboxd.socket, or name one with --socket.");
+        if (listen_fd < 0)
+                return listen_fd;
+
+        r = setup_manager(TAKE_PTR(config), TAKE_FD(listen_fd), &m, reterr_why);
+        if (r < 0)
+                return r;
+
+        log_info("sandboxd %s serves %s.", NIX_SANDBOX_VERSION, arg_socket ?: "the socket it was passed");
+        (void) sd_notify(0, "READY=1");
+        r = sd_event_loop(m->event);
+
+        /* Still under the lock, so that a successor's socket is never taken away. */
+        if (arg_socket)
+                (void) unlink(arg_socket);
+        return r;
+}
+
+int main(int argc, char *argv[]) {
+        _cleanup_free_ char *why = NULL;
+        int r;
+
+        log_open("sandboxd", LOG_INFO);
+        r = run(argc, argv, &why);
+        if (r < 0 && why)
+                log_error("%s", why);
+        else if (r < 0 && r != -EINVAL)
+                (void) log_error_errno(r, "Failed: %m");
+        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}

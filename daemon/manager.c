@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The registry of sessions and everything they share. */
+
+#include "daemon/manager.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "daemon/api.h"
+#include "daemon/policy.h"
+#include "lib/log.h"
+
+/* Private mode: with no session and no connection for this long, the daemon ends. */
+#define MANAGER_IDLE_USEC (60 * USEC_PER_SEC)
+
+/* After this, a stop does not wait for sessions any longer: their jails are dead, only groups are left. */
+#define MANAGER_STOP_USEC (12 * USEC_PER_SEC)
+
+/* FNV-1a: the tree's name must be the same for a daemon that is started again on the same runtime directory. */
+static uint64_t hash_path(const char *s) {
+        uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+        for (; *s; s++)
+                h = (h ^ (unsigned char) *s) * UINT64_C(0x100000001b3);
+        return h;
+}
+
+static int on_gc(sd_event_source *source, void *userdata) {
+        Manager *m = userdata;
+
+        for (Session *s = m->sessions, *next; s; s = next) {
+                next = s->next;
+                if (s->state == SESSION_DEAD)
+                        (void) session_free(s);
+        }
+
+        if (m->stopping && !m->sessions)
+                return sd_event_exit(m->event, 0);
+        return 0;
+}
+
+static int on_idle(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *m = userdata;
+
+        if (m->n_sessions == 0 && varlink_server_connections(m->server) == 0) {
+                log_info("No sessions and no clients for a while: exiting.");
+                return sd_event_exit(m->event, 0);
+        }
+
+        (void) sd_event_source_set_time_relative(source, MANAGER_IDLE_USEC);
+        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int manager_setup_event(Manager *m) {
+        int r;
+
+        r = sd_event_new(&m->event);
+        if (r < 0)
+                return r;
+        r = sd_event_add_defer(m->event, &m->gc_source, on_gc, m);
+        if (r < 0)
+                return r;
+        (void) sd_event_source_set_description(m->gc_source, "manager-gc");
+        (void) sd_event_source_set_priority(m->gc_source, SD_EVENT_PRIORITY_IDLE);
+        r = sd_event_source_set_enabled(m->gc_source, SD_EVENT_OFF);
+        if (r < 0)
+                return r;
+
+        if (!streq(m->mode, "private"))
+                return 0;
+        r = sd_event_add_time_relative(m->event, &m->idle_source, CLOCK_MONOTONIC, MANAGER_IDLE_USEC, USEC_PER_SEC,
+                                       on_idle, m);
+        if (r < 0)
+                return r;
+        (void) sd_event_source_set_description(m->idle_source, "manager-idle");
+        return 0;
+}
+
+static int manager_setup_cgroups(Manager *m, const char *runtime_dir) {
+        char name[64];
+        int r;
+
+        (void) snprintf(name, sizeof(name), "nix-sandbox-%016" PRIx64, hash_path(runtime_dir));
+        r = cgroup_tree_new(name, &m->cgroups);
+        if (r < 0)
+                return r;
+        if (*cgroup_tree_reason(m->cgroups))
+                log_notice("Limits: cgroup layout %s: %s", cgroup_layout_to_string(cgroup_tree_layout(m->cgroups)),
+                           cgroup_tree_reason(m->cgroups));
+        return 0;
+}
+
+int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why) {
+        _cleanup_(manager_freep) Manager *m = NULL;
+        int r;
+
+        m = calloc(1, sizeof(*m));
+        if (!m) {
+                (void) config_free(options->config);
+                return -ENOMEM;
+        }
+        m->config = options->config;
+        m->mode = options->mode;
+        m->spawn = (SpawnContext) { .agent_fd = -EBADF, .seccomp_fd = -EBADF, .files = JAIL_FILES_NONE };
+
+        r = manager_setup_event(m);
+        if (r >= 0)
+                r = spawn_context_init(&m->spawn, options->agent_path, reterr_why);
+        if (r >= 0)
+                r = manager_setup_cgroups(m, options->runtime_dir);
+        if (r >= 0)
+                r = api_server_new(m, &m->server);
+        if (r < 0) {
+                if (!*reterr_why && asprintf(reterr_why, "%s", strerror(-r)) < 0)
+                        *reterr_why = NULL;
+                return r;
+        }
+
+        if (!m->spawn.bwrap)
+                log_warning("bubblewrap is not installed: no session can start until 'bwrap' is in PATH.");
+        *ret = TAKE_PTR(m);
+        return 0;
+}
+
+Manager *manager_free(Manager *m) {
+        if (!m)
+                return NULL;
+
+        m->server = varlink_server_free(m->server);
+        event_log_done(&m->events);
+        while (m->sessions) {
+                Session *s = m->sessions;
+
+                session_end(s, "shutdown");
+                (void) session_free(s);
+        }
+        m->cgroups = cgroup_tree_free(m->cgroups);
+        spawn_context_done(&m->spawn);
+        m->gc_source = sd_event_source_disable_unref(m->gc_source);
+        m->idle_source = sd_event_source_disable_unref(m->idle_source);
+        m->config = config_free(m->config);
+        m->event = sd_event_unref(m->event);
+        return mfree(m);
+}
+
+static int on_stop_timeout(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *m = userdata;
+
+        log_warning("%u sessions did not end in time; leaving.", m->n_sessions);
+        return sd_event_exit(m->event, 0);
+}
+
+void manager_stop(Manager *m) {
+        if (m->stopping)
+                return;
+
+        m->stopping = true;
+        varlink_server_stop_listening(m->server);
+        for (Session *s = m->sessions; s; s = s->next)
+                session_end(s, "shutdown");
+
+        if (!m->sessions || sd_event_add_time_relative(m->event, NULL, CLOCK_MONOTONIC, MANAGER_STOP_USEC, 0,
+                                                       on_stop_timeout, m) < 0)
+                (void) sd_event_exit(m->event, 0);
+}
+
+void manager_link_session(Manager *m, Session *s) {
+        s->previous = m->sessions_last;
+        if (m->sessions_last)
+                m->sessions_last->next = s;
+        else
+                m->sessions = s;
+        m->sessions_last = s;
+        m->n_sessions++;
+}
+
+void manager_unlink_session(Manager *m, Session *s) {
+        if (s->previous)
+                s->previous->next = s->next;
+        else
+                m->sessions = s->next;
+        if (s->next)
+                s->next->previous = s->previous;
+        else
+                m->sessions_last = s->previous;
+        m->n_sessions--;
+}
+
+void manager_queue_gc(Manager *m) {
+        (void) sd_event_source_set_enabled(m->gc_source, SD_EVENT_ONESHOT);
+}
+
+Session *manager_find_named(Manager *m, uid_t uid, const char *project, const char *name) {
+        for (Session *s = m->sessions; s; s = s->next)
+                if (s->name && s->user->uid == uid && session_is_live(s) && streq(s->name, name) &&
+                    streq(s->project, project))
+                        return s;
+        return NULL;
+}
+
+Session *manager_find_session(Manager *m, uid_t uid, const char *project, const char *name_or_id, bool *ret_ambiguous) {
+        Session *named;
+        size_t fits = 0;
+
+        if (ret_ambiguous)
+                *ret_ambiguous = false;
+
+        for (Session *s = m->sessions; s; s = s->next)
+                if (session_is_live(s) && streq(s->id, name_or_id) && policy_may_use_session(uid, s->user->uid))
+                        return s;
+
+        named = project ? manager_find_named(m, uid, project, name_or_id) : NULL;
+        if (named)
+                return named;
+
+        for (Session *s = m->sessions; s; s = s->next)
+                if (s->name && s->user->uid == uid && session_is_live(s) && streq(s->name, name_or_id)) {
+                        named = s;
+                        fits++;
+                }
+        if (fits > 1) {
+                if (ret_ambiguous)
+                        *ret_ambiguous = true;
+                return NULL;
+        }
+        return named;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * Everything there is once: event loop, configuration, cgroup tree, what jails share, users, sessions, events.
+ * Owns the sessions; finds them by id or name for a uid.
+ */
+
+#include <systemd/sd-event.h>
+
+#include "daemon/cgroup.h"
+#include "daemon/config.h"
+#include "daemon/event-log.h"
+#include "daemon/session.h"
+#include "daemon/spawn.h"
+#include "lib/varlink-server.h"
+
+struct Manager {
+        sd_event *event;
+        Config *config;
+        SpawnContext spawn;
+        CgroupTree *cgroups;
+        VarlinkServer *server;
+        EventLog events;
+        User *users;
+        Session *sessions, *sessions_last;      /* oldest first */
+        unsigned n_sessions;
+        sd_event_source *gc_source;             /* enabled while a dead session waits to be freed */
+        const char *mode;                       /* "service", "private" or "foreground" */
+        sd_event_source *idle_source;           /* private mode: exits when empty and idle */
+        bool stopping;
+};
+
+/* What the program was asked for. All borrowed. */
+typedef struct ManagerOptions {
+        Config *config;                 /* taken, also on failure */
+        const char *runtime_dir;        /* names the cgroup tree; a lock on it is held by the caller */
+        const char *mode;
+        const char *agent_path;         /* NULL: found beside the daemon or in LIBEXECDIR */
+} ManagerOptions;
+
+/* *reterr_why is an allocated sentence, or NULL when memory is short. */
+int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why);
+Manager *manager_free(Manager *m);
+DEFINE_TRIVIAL_CLEANUP_FUNC(Manager *, manager_free);
+
+/* Ends all sessions, then the event loop. */
+void manager_stop(Manager *m);
+
+/* By the session object: it enters and leaves the list, and waits for the gc. */
+void manager_link_session(Manager *m, Session *s);
+void manager_unlink_session(Manager *m, Session *s);
+void manager_queue_gc(Manager *m);
+
+/*
+ * The living session that a peer means by an id, or by a name: of his own project first, else the only one of
+ * his with that name. NULL: none he may see. *ret_ambiguous (may be NULL) is set when a name fits several.
+ */
+Session *manager_find_session(Manager *m, uid_t uid, const char *project, const char *name_or_id, bool *ret_ambiguous);
+/* By name and project exactly, as Run does. */
+Session *manager_find_named(Manager *m, uid_t uid, const char *project, const char *name);

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Starting the jail of a session, and losing it. A start has three ways to fail: at once (no bubblewrap, no
+ * such right: permanent), by bubblewrap ending with a text on stderr (permanent, unless the text is about
+ * passing shortage), and by silence until start_deadline. What may pass is tried again with growing pauses
+ * (row S17); the turns stay in the queue meanwhile.
+ */
+
+#include "daemon/session-private.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/manager.h"
+#include "lib/log.h"
+#include "lib/process.h"
+
+/* Text of a failing bubblewrap that is kept for the error message. */
+#define START_TEXT_MAX 2048U
+#define START_RETRY_USEC (100 * USEC_PER_MSEC)
+
+/* Fails the waiting turns with a sentence and ends the session. */
+static void session_start_fail(Session *s, const char *why) {
+        _cleanup_json_ json_object *parameters = json_object_new_object();
+
+        if (parameters && json_put_string(parameters, "message", why) >= 0)
+                session_turns_fail_all(s, "io.nixsandbox.StartFailed", parameters);
+        log_warning("Session %s of uid %u did not start: %s", s->id, (unsigned) s->user->uid, why);
+        session_end(s, "start-failed");
+}
+
+static bool session_start_again(Session *s) {
+        if (s->start_tries >= SESSION_START_TRIES)
+                return false;
+
+        s->retry_at = now_monotonic() + (START_RETRY_USEC << s->start_tries);
+        session_arm_timer(s);
+        return true;
+}
+
+/* Reads what there is of bubblewrap's complaint; the pipe ends with it. */
+static void session_read_stderr(Session *s) {
+        char *p;
+        ssize_t n;
+
+        while (s->stderr_fd >= 0 && buffer_size(&s->stderr_text) < START_TEXT_MAX) {
+                if (buffer_reserve(&s->stderr_text, START_TEXT_MAX, &p) < 0)
+                        return;
+                n = read(s->stderr_fd, p, START_TEXT_MAX);
+                if (n <= 0)
+                        return;
+                buffer_commit(&s->stderr_text, (size_t) n);
+        }
+}
+
+/* Known complaints, and what to do about them. */
+static const char *start_advice(const char *text) {
+        static const struct {
+                const char *sign, *advice;
+        } table[] = {
+                { "No permissions to create new namespace",
+                  " This kernel forbids unprivileged user namespaces: as root, set sysctl kernel.unprivileged_userns_clone=1, "
+                  "or kernel.apparmor_restrict_unprivileged_userns=0, or allow bwrap in an AppArmor profile." },
+                { "setting up uid map",
+                  " User namespaces are restricted here (AppArmor or sysctl): as root, set "
+                  "kernel.apparmor_restrict_unprivileged_userns=0 or allow bwrap in an AppArmor profile." },
+                { "loopback: Failed",
+                  " User namespaces are restricted here (AppArmor): as root, set "
+                  "kernel.apparmor_restrict_unprivileged_userns=0 or allow bwrap in an AppArmor profile." },
+                { "Creating new namespace failed",
+                  " Check sysctl user.max_user_namespaces and kernel.unprivileged_userns_clone." },
+                { "mount proc",
+                  " The /proc of this machine has something mounted over it, as in a container, so a new one is "
+                  "refused in a namespace: run sandboxd outside, or unmask /proc for the container." },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(table); i++)
+                if (strstr(text, table[i].sign))
+                        return table[i].advice;
+        return "";
+}
+
+static void session_start_on_exit(Session *s, bool killed_by_us) {
+        _cleanup_free_ char *text = NULL, *quoted = NULL, *why = NULL;
+        bool transient;
+
+        session_read_stderr(s);
+        if (buffer_take(&s->stderr_text, &text, NULL) < 0)
+                text = NULL;
+        session_drop_jail(s);
+
+        transient = killed_by_us || (text && strstr(text, strerror(EAGAIN))) || (text && strstr(text, strerror(ENOMEM)));
+        if (transient && session_start_again(s))
+                return;
+
+        if (killed_by_us)
+                session_start_fail(s, "The sandbox did not come up in time. The machine may be overloaded: try again.");
+        else {
+                const char *said = text && *text ? text : s->agent_fault ?: "no message";
+
+                quoted = text_quote(said, START_TEXT_MAX);
+                if (asprintf(&why, "The sandbox could not be built: %s.%s", quoted ?: "", start_advice(said)) < 0)
+                        why = NULL;
+                session_start_fail(s, why ?: "The sandbox could not be built.");
+        }
+}
+
+static int on_jail_exit(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Session *s = userdata;
+        siginfo_t info = {};
+
+        (void) sd_event_source_set_enabled(s->exit_source, SD_EVENT_OFF);
+        (void) waitid(P_PIDFD, (id_t) s->pidfd, &info, WEXITED | WNOHANG);
+
+        switch (s->state) {
+        case SESSION_STARTING:
+                session_start_on_exit(s, info.si_code == CLD_KILLED && info.si_status == SIGKILL);
+                break;
+        case SESSION_RUNNING:
+        case SESSION_STANDBY:
+        case SESSION_FROZEN:
+                session_on_agent_gone(s, "its jail ended");
+                break;
+        case SESSION_STOPPING:
+                session_drop_jail(s);
+                s->retry_at = now_monotonic();
+                session_arm_timer(s);
+                break;
+        case SESSION_DEAD:
+        case _SESSION_STATE_MAX:
+                assert_se(false);
+        }
+        return 0;
+}
+
+/* Hands what was spawned to the session and watches it. */
+static int session_adopt_jail(Session *s, Spawned *spawned) {
+        int r;
+
+        s->pid = spawned->pid;
+        s->pidfd = TAKE_FD(spawned->pidfd);
+        s->stderr_fd = TAKE_FD(spawned->stderr_fd);
+
+        r = sd_event_add_io(s->manager->event, &s->exit_source, s->pidfd, EPOLLIN, on_jail_exit, s);
+        if (r < 0)
+                return r;
+        (void) sd_event_source_set_description(s->exit_source, "session-exit");
+
+        return agent_link_new(s->manager->event, TAKE_FD(spawned->socket_fd), &session_agent_handlers, s, &s->agent);
+}
+
+void session_start(Session *s) {
+        const PeerCred *peer = &s->peer;
+        _cleanup_(spawned_done) Spawned spawned = SPAWNED_NULL;
+        _cleanup_free_ char *why = NULL;
+        SpawnRequest request = {
+                .limits = &s->limits,
+                .uid = peer->uid,
+                .gid = peer->gid,
+                .groups = peer->groups,
+                .n_groups = peer->n_groups,
+                .limit_processes = !s->cgroup,
+        };
+        int r;
+
+        s->start_tries++;
+        s->retry_at = 0;
+        s->start_deadline = now_monotonic() + SESSION_START_USEC;
+        if (s->cgroup)
+                request.n_join_fds = cgroup_join_fds(s->cgroup, &request.join_fds);
+
+        r = spawn_jail(&s->manager->spawn, &request, &spawned, &why);
+        if (r >= 0)
+                r = session_adopt_jail(s, &spawned);
+        if (r < 0) {
+                if ((r == -EAGAIN || r == -ENOMEM) && session_start_again(s))
+                        return;
+                if (!why && asprintf(&why, "Starting the sandbox failed: %s.", strerror(-r)) < 0)
+                        why = NULL;
+                session_start_fail(s, why ?: "Out of memory.");
+                return;
+        }
+
+        session_turns_dispatch(s);
+        session_arm_timer(s);
+}
+
+void session_start_on_time(Session *s, uint64_t now) {
+        if (s->retry_at > 0 && s->retry_at <= now) {
+                session_start(s);
+                return;
+        }
+        if (s->pid > 0 && s->start_deadline <= now) {
+                /* on_jail_exit() decides whether to try again. */
+                s->start_deadline = USEC_INFINITY;
+                session_kill_jail(s);
+        }
+}
+
+void session_on_hello(Session *s) {
+        s->stderr_fd = safe_close(s->stderr_fd);
+        buffer_done(&s->stderr_text);
+        session_set_state(s, SESSION_RUNNING, NULL);
+        session_turns_dispatch(s);
+        session_arm_timer(s);
+}
+
+void session_kill_jail(Session *s) {
+        if (s->cgroup)
+                (void) cgroup_kill(s->cgroup);
+        /* Also where there is no cgroup: the jail's pid 1 dies with its monitor (--die-with-parent), and its
+         * pid namespace with it. */
+        if (s->pidfd >= 0)
+                (void) pidfd_kill(s->pidfd, SIGKILL);
+}
+
+void session_drop_jail(Session *s) {
+        s->agent = agent_link_free(s->agent);
+        s->exit_source = sd_event_source_disable_unref(s->exit_source);
+        s->pidfd = safe_close(s->pidfd);
+        s->stderr_fd = safe_close(s->stderr_fd);
+        buffer_done(&s->stderr_text);
+        s->pid = 0;
+        session_turns_on_agent_lost(s);
+}

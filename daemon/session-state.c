@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Tables of session states; default is "no", as in the permission table of OpenSSH's monitor. */
+
+#include "daemon/session-state.h"
+
+#include "lib/macro.h"
+
+static const char *const state_names[_SESSION_STATE_MAX] = {
+        [SESSION_STARTING] = "starting",
+        [SESSION_RUNNING] = "running",
+        [SESSION_STANDBY] = "standby",
+        [SESSION_FROZEN] = "frozen",
+        [SESSION_STOPPING] = "stopping",
+        [SESSION_DEAD] = "dead",
+};
+
+static const bool transitions[_SESSION_STATE_MAX][_SESSION_STATE_MAX] = {
+        [SESSION_STARTING] = { [SESSION_RUNNING] = true, [SESSION_STOPPING] = true },
+        [SESSION_RUNNING] = { [SESSION_STANDBY] = true, [SESSION_FROZEN] = true, [SESSION_STOPPING] = true },
+        /* By hand over standby: the freeze becomes sticky. */
+        [SESSION_STANDBY] = { [SESSION_RUNNING] = true, [SESSION_FROZEN] = true, [SESSION_STOPPING] = true },
+        [SESSION_FROZEN] = { [SESSION_RUNNING] = true, [SESSION_STOPPING] = true },
+        [SESSION_STOPPING] = { [SESSION_DEAD] = true },
+};
+
+static const bool verbs[_SESSION_STATE_MAX][_SESSION_VERB_MAX] = {
+        [SESSION_STARTING] = { [SESSION_VERB_RUN] = true, [SESSION_VERB_KILL] = true, [SESSION_VERB_SHOW] = true },
+        [SESSION_RUNNING] = { [SESSION_VERB_RUN] = true, [SESSION_VERB_FREEZE] = true, [SESSION_VERB_THAW] = true,
+                              [SESSION_VERB_KILL] = true, [SESSION_VERB_SHOW] = true },
+        [SESSION_STANDBY] = { [SESSION_VERB_RUN] = true, [SESSION_VERB_FREEZE] = true, [SESSION_VERB_THAW] = true,
+                              [SESSION_VERB_KILL] = true, [SESSION_VERB_SHOW] = true },
+        [SESSION_FROZEN] = { [SESSION_VERB_FREEZE] = true, [SESSION_VERB_THAW] = true,
+                             [SESSION_VERB_KILL] = true, [SESSION_VERB_SHOW] = true },
+};
+
+const char *session_state_to_string(SessionState s) {
+        assert(s >= 0 && s < _SESSION_STATE_MAX);
+
+        return state_names[s];
+}
+
+bool session_state_may_follow(SessionState from, SessionState to) {
+        assert(from >= 0 && from < _SESSION_STATE_MAX);
+        assert(to >= 0 && to < _SESSION_STATE_MAX);
+
+        return transitions[from][to];
+}
+
+bool session_verb_allowed(SessionState s, SessionVerb v) {
+        assert(s >= 0 && s < _SESSION_STATE_MAX);
+        assert(v >= 0 && v < _SESSION_VERB_MAX);
+
+        return verbs[s][v];
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * The states of a session and the two tables that rule them: which state may follow which, and which verb
+ * is legal in which state. Pure. Freezing is one write that is not waited for, so there are no states
+ * between running and frozen.
+ */
+
+#include "lib/macro.h"
+
+typedef enum SessionState {
+        SESSION_STARTING,       /* the jail is being built; turns queue */
+        SESSION_RUNNING,        /* the agent is there: idle, or running a turn */
+        SESSION_STANDBY,        /* frozen because it was idle: the next turn thaws it */
+        SESSION_FROZEN,         /* frozen by hand: turns are refused until it is thawed by hand */
+        SESSION_STOPPING,       /* being killed: no verb reaches it, its name is free again */
+        SESSION_DEAD,           /* nothing of it is left; waits for the gc queue */
+        _SESSION_STATE_MAX,
+} SessionState;
+
+typedef enum SessionVerb {
+        SESSION_VERB_RUN,
+        SESSION_VERB_FREEZE,
+        SESSION_VERB_THAW,
+        SESSION_VERB_KILL,
+        SESSION_VERB_SHOW,      /* show, history, wait: anything that only looks */
+        _SESSION_VERB_MAX,
+} SessionVerb;
+
+const char *session_state_to_string(SessionState s);
+bool session_state_may_follow(SessionState from, SessionState to);
+bool session_verb_allowed(SessionState s, SessionVerb v);

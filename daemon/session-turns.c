@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The turns of a session: a queue in order of arrival, one running, and what becomes of it. The next turn is
+ * handed to the agent as soon as the last one's result is there; the first one goes out before the agent has
+ * even started, since its socket keeps it.
+ */
+
+#include "daemon/session-private.h"
+
+#include "daemon/manager.h"
+#include "daemon/turn-reply.h"
+#include "lib/log.h"
+
+static void session_queue_push(Session *s, Turn *t) {
+        t->next = NULL;
+        if (s->queue_last)
+                s->queue_last->next = t;
+        else
+                s->queue_first = t;
+        s->queue_last = t;
+        s->n_queued++;
+}
+
+static Turn *session_queue_pop(Session *s) {
+        Turn *t = s->queue_first;
+
+        if (!t)
+                return NULL;
+        s->queue_first = TAKE_PTR(t->next);
+        if (!s->queue_first)
+                s->queue_last = NULL;
+        s->n_queued--;
+        return t;
+}
+
+static void session_queue_remove(Session *s, Turn *t) {
+        Turn *previous = NULL;
+
+        for (Turn **p = &s->queue_first; *p; previous = *p, p = &(*p)->next)
+                if (*p == t) {
+                        *p = t->next;
+                        if (s->queue_last == t)
+                                s->queue_last = previous;
+                        s->n_queued--;
+                        return;
+                }
+}
+
+static void session_set_backstop(Session *s, uint64_t usec) {
+        s->backstop = now_monotonic() + usec + AGENT_BACKSTOP_USEC;
+        session_arm_timer(s);
+}
+
+/* The agent counts a turn's time from when it gets it, so a slow start must not eat it up. */
+static uint64_t session_backstop_of(const Session *s, const Turn *t) {
+        return t->timeout_usec + (s->state == SESSION_STARTING ? SESSION_START_USEC * SESSION_START_TRIES : 0);
+}
+
+void session_turns_dispatch(Session *s) {
+        Turn *t;
+        int r;
+
+        if (!s->agent || s->running || !s->queue_first)
+                return;
+        if (s->state == SESSION_STANDBY && session_thaw(s) < 0)
+                return session_end(s, "freezer-failed");
+        if (s->state != SESSION_STARTING && s->state != SESSION_RUNNING)
+                return;
+
+        t = s->running = session_queue_pop(s);
+        if (t->number == 0)
+                t->number = ++s->turns;
+        t->started = now_monotonic();
+        t->started_realtime = now_realtime();
+
+        r = agent_link_execute(s->agent, t->number, t->interpreter, t->timeout_usec, t->code, t->code_size);
+        if (r < 0)
+                return session_on_agent_gone(s, "its agent does not take requests");
+        session_set_backstop(s, session_backstop_of(s, t));
+}
+
+void session_enqueue(Session *s, Turn *t) {
+        session_queue_push(s, t);
+        session_turns_dispatch(s);
+        session_arm_timer(s);
+}
+
+/* Before another try to start: the turn that was sent ahead was never run. */
+void session_turns_on_agent_lost(Session *s) {
+        Turn *t = TAKE_PTR(s->running);
+
+        s->backstop = 0;
+        if (!t)
+                return;
+
+        t->next = s->queue_first;
+        s->queue_first = t;
+        if (!s->queue_last)
+                s->queue_last = t;
+        s->n_queued++;
+}
+
+void session_turns_fail_all(Session *s, const char *error, json_object *parameters) {
+        Turn *t;
+
+        s->backstop = 0;
+        t = TAKE_PTR(s->running);
+        if (t) {
+                turn_fail(t, error, parameters);
+                (void) turn_free(t);
+        }
+        while ((t = session_queue_pop(s))) {
+                turn_fail(t, error, parameters);
+                (void) turn_free(t);
+        }
+}
+
+/* ---- results ---- */
+
+static void session_record_turn(Session *s, Turn *t) {
+        CgroupCounters counters;
+
+        s->turn_usec += MAX(t->duration_usec, USEC_PER_MSEC);
+
+        if (s->cgroup && cgroup_read_counters(s->cgroup, &counters) >= 0) {
+                if (turn_describe_limits(t, &s->limits, &s->counters, &counters) < 0)
+                        log_oom();
+                s->counters = counters;
+        }
+
+        if (s->name &&
+            history_add(&s->history, &(HistoryRecord) {
+                        .turn = t->number,
+                        .interpreter = interpreter_to_string(t->interpreter),
+                        .code = t->code,
+                        .code_size = t->code_size,
+                        .exit_code = t->exit_code,
+                        .duration_usec = t->duration_usec,
+                        .time_usec = t->started_realtime,
+                }) < 0)
+                log_oom();
+}
+
+/* The interpreter could not run at all: that is the caller's error, not a turn that failed. */
+static void session_refuse_turn(Session *s, Turn *t, const AgentResult *result) {
+        _cleanup_json_ json_object *p = json_object_new_object();
+        const char *interpreter = interpreter_to_string(t->interpreter), *error = "io.nixsandbox.StartFailed";
+        _cleanup_free_ char *quoted = NULL;
+        Buffer message = {};
+        int r;
+
+        if (streq(result->error, "missing")) {
+                error = "io.nixsandbox.NoSuchInterpreter";
+                r = buffer_printf(&message, "The program '%s' is not installed in environment '%s'. Install it on the host, or use "
+                                  "another interpreter.", interpreter_program(t->interpreter), s->environment->name);
+        } else {
+                quoted = text_quote(result->error_text ?: "no reason given", 512);
+                r = buffer_printf(&message, "%s did not start: %s. Try again, or kill the session to get a fresh one.",
+                                  interpreter, quoted ?: "");
+        }
+
+        if (!p || r < 0 ||
+            json_put_string(p, "interpreter", interpreter) < 0 ||
+            json_put_bytes(p, "message", buffer_data(&message), buffer_size(&message)) < 0)
+                log_oom();
+        turn_fail(t, error, p);
+        buffer_done(&message);
+}
+
+/* Keeps a turn whose caller was answered early until Wait comes for it. */
+static void session_park(Session *s, Turn *t) {
+        (void) turn_free(s->parked);
+        s->parked = t;
+}
+
+static void session_turn_over(Session *s) {
+        s->backstop = 0;
+        s->idle_since = now_monotonic();
+
+        if (!s->name && !s->parked) {
+                session_end(s, "done");
+                return;
+        }
+        session_turns_dispatch(s);
+        session_arm_timer(s);
+}
+
+static void on_result(AgentLink *l, const AgentResult *result, void *userdata) {
+        Session *s = userdata;
+        Turn *t = TAKE_PTR(s->running);
+        int r;
+
+        if (result->error) {
+                session_refuse_turn(s, t, result);
+                (void) turn_free(t);
+                session_turn_over(s);
+                return;
+        }
+
+        r = turn_take_result(t, result);
+        if (r >= 0) {
+                session_record_turn(s, t);
+                r = turn_answer(t, 0);
+        }
+        if (r < 0) {
+                turn_fail(t, "io.nixsandbox.Internal", NULL);
+                (void) turn_free(t);
+                log_oom();
+        } else if (r == 0 && !t->abandoned)
+                session_park(s, t);
+        else
+                (void) turn_free(t);
+        session_turn_over(s);
+}
+
+static void on_output(AgentLink *l, OutputStream stream, bool tail, const char *data, size_t size, void *userdata) {
+        Session *s = userdata;
+        int r;
+
+        r = turn_take_output(s->running, stream, tail, data, size);
+        if (r == -EBADMSG)
+                session_on_agent_gone(s, "its agent sent more output than it may");
+        else if (r < 0)
+                session_on_agent_gone(s, "memory is short");
+}
+
+static void on_hello(AgentLink *l, void *userdata) {
+        session_on_hello(userdata);
+}
+
+static void on_lost(AgentLink *l, const char *why, void *userdata) {
+        Session *s = userdata;
+
+        /* While it starts, the end of the jail's process tells more; it follows at once. */
+        if (s->state == SESSION_STARTING) {
+                s->agent = agent_link_free(s->agent);
+                s->agent_fault = why;
+        } else
+                session_on_agent_gone(s, why);
+}
+
+const AgentLinkHandlers session_agent_handlers = {
+        .on_hello = on_hello,
+        .on_output = on_output,
+        .on_result = on_result,
+        .on_lost = on_lost,
+};
+
+/* ---- waiting, stopping, time ---- */
+
+int session_wait(Session *s, VarlinkLink *link, uint64_t answer_at) {
+        Turn *t;
+        int r;
+
+        if (!s->parked) {
+                t = s->running ?: s->queue_first;
+                if (!t)
+                        return -ENOENT;
+                r = turn_add_waiter(t, link, /* owner= */ false, /* stream= */ false, answer_at);
+                if (r >= 0)
+                        session_arm_timer(s);
+                return r;
+        }
+
+        t = TAKE_PTR(s->parked);
+        r = turn_add_waiter(t, link, /* owner= */ false, /* stream= */ false, answer_at);
+        if (r >= 0)
+                r = turn_answer(t, 0);
+        (void) turn_free(t);
+        if (!s->name)
+                session_end(s, "done");
+        return MIN(r, 0);
+}
+
+bool session_interrupt(Session *s) {
+        Turn *t = s->running;
+
+        if (!t || !s->agent)
+                return false;
+        if (t->interrupt_sent)
+                return true;
+
+        t->interrupt_sent = true;
+        if (agent_link_interrupt(s->agent) < 0)
+                session_on_agent_gone(s, "its agent does not take requests");
+        else
+                s->backstop = MIN(s->backstop, now_monotonic() + AGENT_BACKSTOP_USEC);
+        session_arm_timer(s);
+        return true;
+}
+
+void session_turn_abandoned(Session *s, Turn *t) {
+        if (t == s->running) {
+                t->abandoned = true;
+                if (s->name)
+                        (void) session_interrupt(s);
+                else
+                        session_end(s, "client-gone");
+                return;
+        }
+
+        session_queue_remove(s, t);
+        (void) turn_free(t);
+        if (!s->name)
+                session_end(s, "client-gone");
+}
+
+void session_turns_on_time(Session *s, uint64_t now) {
+        if (s->backstop > 0 && s->backstop <= now) {
+                session_on_agent_gone(s, "its agent did not stop a turn in time");
+                return;
+        }
+
+        if (s->running)
+                (void) turn_answer(s->running, now);
+        for (Turn *t = s->queue_first; t; t = t->next)
+                (void) turn_answer(t, now);
+}
+
+uint64_t session_turns_next_deadline(const Session *s) {
+        uint64_t next = s->backstop > 0 ? s->backstop : USEC_INFINITY;
+
+        if (s->running)
+                next = MIN(next, turn_next_answer(s->running));
+        for (const Turn *t = s->queue_first; t; t = t->next)
+                next = MIN(next, turn_next_answer(t));
+        return next;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * A session: one jail with its agent, its cgroup, its queue of turns and its bounds. Owned by the manager,
+ * charged to a user. Its state has one writer, session_set_state(), held to the table of session-state.h.
+ *
+ * A session ends by session_end() only. That takes its name away at once, answers everyone who waits for a
+ * turn, and kills; when the kernel has seen the last process go, the cgroup is removed and the manager's gc
+ * frees it. Until then the object lives on in the state STOPPING.
+ */
+
+#include "daemon/cgroup.h"
+#include "daemon/environment.h"
+#include "daemon/history.h"
+#include "daemon/session-state.h"
+#include "daemon/turn.h"
+#include "daemon/user.h"
+
+typedef struct Manager Manager;
+
+#define SESSION_ID_LENGTH 12U           /* hex digits */
+#define SESSION_QUEUE_MAX 64U           /* turns waiting in one session */
+#define SESSION_PROJECT_MAX 4096U
+
+typedef struct Session {
+        struct Session *next, *previous;        /* the manager's list, oldest first */
+        Manager *manager;                       /* borrowed */
+        User *user;                             /* charged */
+        PeerCred peer;                          /* who made it: its jail runs as him */
+        char id[SESSION_ID_LENGTH + 1];
+        char *name;                             /* NULL: ephemeral */
+        char *project;                          /* as the caller named it; never opened here */
+        const Environment *environment;
+        Limits limits;
+        SessionState state;
+        TurnContext turn_context;
+
+        /* The jail. */
+        pid_t pid;                              /* 0: no process */
+        int pidfd;
+        sd_event_source *exit_source;
+        int stderr_fd;
+        Buffer stderr_text;                     /* what bubblewrap said, for the error of a failed start */
+        AgentLink *agent;
+        const char *agent_fault;                /* static: what was wrong with an agent that did not start */
+        Cgroup *cgroup;                         /* NULL where there is no cgroup layout */
+        CgroupCounters counters;                /* at the end of the last turn */
+        unsigned start_tries;
+        uint64_t start_deadline;                /* the hello must come by then */
+        uint64_t retry_at;                      /* next try to start, or to remove the cgroup; 0: none */
+
+        /* Turns. */
+        Turn *running;
+        Turn *queue_first, *queue_last;
+        unsigned n_queued;
+        Turn *parked;                           /* finished, answered early to its caller: Wait takes it */
+        uint64_t backstop;                      /* the running turn must be over by then; 0: none runs */
+        uint64_t turns;                         /* numbers given so far */
+        uint64_t turn_usec;                     /* of all turns */
+        History history;
+
+        /* Bounds, on CLOCK_MONOTONIC. */
+        uint64_t created;
+        uint64_t created_realtime;
+        uint64_t idle_since;                    /* end of the last turn */
+        sd_event_source *timer;
+        uint64_t timer_at;                      /* when it will fire; USEC_INFINITY: not armed */
+
+        sd_event_source *client_source;         /* on_disconnect "end": the process that used it last */
+        int client_pidfd;
+
+        VarlinkLink **end_waiters;              /* calls that wait for the end */
+        size_t n_end_waiters;
+        const char *end_reason;                 /* static */
+} Session;
+
+/* What to make. name may be NULL. Strings are copied. */
+typedef struct SessionRequest {
+        const PeerCred *peer;
+        const char *name;
+        const char *project;
+        const Environment *environment;
+        Limits limits;
+} SessionRequest;
+
+/* Makes a session that belongs to the manager from then on. Caps are the caller's job. */
+int session_new(Manager *m, const SessionRequest *request, Session **ret);
+/* Begins to start it, after its first turn was queued. A start that fails answers the turns and ends the session. */
+void session_start(Session *s);
+Session *session_free(Session *s);
+DEFINE_TRIVIAL_CLEANUP_FUNC(Session *, session_free);
+
+/* Takes the turn over. It runs when those before it are done; a session in standby is thawed for it. */
+void session_enqueue(Session *s, Turn *t);
+
+/* Ends the session for a static reason; idempotent. */
+void session_end(Session *s, const char *reason);
+/* Parks a call until the session is gone, then answers it. */
+int session_add_end_waiter(Session *s, VarlinkLink *link);
+
+/* The call that asked for a turn has gone away: the turn is stopped, a nameless session ended. May free t. */
+void session_turn_abandoned(Session *s, Turn *t);
+
+/* With on_disconnect "end": the session ends with the process that used it last. */
+int session_set_client(Session *s, const PeerCred *peer);
+
+/* Makes a call wait for the turn that was answered early and is finished by now, or else for the one that runs.
+ * -ENOENT when there is neither. */
+int session_wait(Session *s, VarlinkLink *link, uint64_t answer_at);
+
+/* Stops the running turn. False when none runs. */
+bool session_interrupt(Session *s);
+
+/* Freeze by hand and undo it. -EBUSY while a turn runs or waits; -EOPNOTSUPP without a freezer. */
+int session_freeze(Session *s);
+int session_thaw(Session *s);
+
+static inline bool session_is_busy(const Session *s) {
+        return s->running || s->queue_first;
+}
+
+/* Whether it can be named: not on its way out. */
+static inline bool session_is_live(const Session *s) {
+        return s->state != SESSION_STOPPING && s->state != SESSION_DEAD;
+}
+
+/* The Session object of the API, with what the kernel says of its use now. */
+int session_to_json(Session *s, json_object **ret);

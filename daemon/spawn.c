@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Theory of operation
+ *
+ * The daemon prepares everything that can fail or allocate: fresh descriptions of the shared memory files, the
+ * option list in a memory file, the argument vector, socketpair and pipe. Then it vforks: the child borrows the
+ * daemon's memory (no page tables are copied; a fork of the daemon would cost more than the whole jail on some
+ * machines) and makes only system calls:
+ *
+ *   1. descriptors: 0 and 1 are /dev/null, 2 is the stderr pipe, 3… are the jail's; everything else is closed
+ *   2. signal dispositions and mask, umask, limits, OOM score, session keyring: the daemon's must not leak in
+ *   3. join the session's cgroups, before the rights to do so are dropped
+ *   4. groups, gid, uid; ambient and permitted capabilities to nothing, because bubblewrap refuses to run with
+ *      capabilities and a uid other than 0
+ *   5. execve bubblewrap with an empty environment
+ *
+ * A step that fails is written into the shared SpawnChild and the child exits; vfork means the parent reads it
+ * without a pipe. Whoever the caller is, nothing in a jail has kernel uid 0 (design.md).
+ */
+
+#include "daemon/spawn.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <linux/keyctl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/seccomp.h"
+#include "lib/process.h"
+
+#define JAIL_USER "nix-sandbox-jail"
+#define NOBODY_ID 65534U
+
+/* Numbers of descriptors in the child; after 2 in the order of child_fds. */
+enum {
+        CHILD_FD_AGENT = 3,
+        CHILD_FD_SOCKET,
+        CHILD_FD_SECCOMP,
+        CHILD_FD_PASSWD,
+        CHILD_FD_GROUP,
+        CHILD_FD_HOSTS,
+        CHILD_FD_ARGS,
+        _CHILD_FD_MAX,
+};
+
+/* Source descriptors are moved out of the way of the target numbers first. */
+#define CHILD_FD_SAFE 64
+
+/* A jail has the descriptor limit of an ordinary login, not the daemon's. */
+#define JAIL_NOFILE_SOFT 1024U
+#define JAIL_NOFILE_HARD 524288U
+
+typedef struct SpawnChild {
+        const SpawnContext *context;
+        const SpawnRequest *request;
+        uid_t uid;
+        gid_t gid;
+        int null_fd;
+        int fds[_CHILD_FD_MAX];         /* sources, by target; 2 is the stderr pipe */
+        char **argv;
+        /* Written by the child: */
+        const char *volatile failed_step;
+        volatile int error;
+} SpawnChild;
+
+/* Finds an executable file in PATH, as a service has it. */
+static char *find_program(const char *name) {
+        const char *path = getenv("PATH");
+        _cleanup_free_ char *copy = NULL;
+        char *state = NULL;
+
+        copy = strdup(path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
+        if (!copy)
+                return NULL;
+
+        for (char *dir = strtok_r(copy, ":", &state); dir; dir = strtok_r(NULL, ":", &state)) {
+                char *candidate;
+
+                if (dir[0] != '/')      /* relative to whatever the cwd is: never for a privileged program */
+                        continue;
+                if (asprintf(&candidate, "%s/%s", dir, name) < 0)
+                        return NULL;
+                if (access(candidate, X_OK) == 0)
+                        return candidate;
+                free(candidate);
+        }
+        return NULL;
+}
+
+static int open_agent(const char *agent_path, char **reterr_why) {
+        _cleanup_free_ char *dir = NULL, *beside = NULL;
+        const char *path = agent_path;
+        int fd, r;
+
+        if (!path) {
+                r = program_directory(&dir);
+                if (r < 0)
+                        return r;
+                if (asprintf(&beside, "%s/sandbox-agent", dir) < 0)
+                        return -ENOMEM;
+                path = access(beside, X_OK) == 0 ? beside : LIBEXECDIR "/sandbox-agent";
+        }
+
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd < 0) {
+                r = -errno;
+                if (asprintf(reterr_why, "Cannot open '%s': %s. Install nix-sandbox completely, or build it with "
+                             "'make'.", path, strerror(-r)) < 0)
+                        *reterr_why = NULL;
+                return r;
+        }
+        return fd;
+}
+
+static bool may_switch_user(void) {
+        struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        struct __user_cap_data_struct data[2] = {};
+        const uint32_t wanted = (1U << CAP_SETUID) | (1U << CAP_SETGID);
+
+        if (syscall(SYS_capget, &header, data) < 0)
+                return false;
+        return (data[0].effective & wanted) == wanted;
+}
+
+static void find_jail_user(SpawnContext *c) {
+        const struct passwd *pw = getpwnam(JAIL_USER);
+
+        c->jail_uid = pw && pw->pw_uid != 0 ? pw->pw_uid : NOBODY_ID;
+        c->jail_gid = pw && pw->pw_gid != 0 ? pw->pw_gid : NOBODY_ID;
+}
+
+int spawn_context_init(SpawnContext *c, const char *agent_path, char **reterr_why) {
+        *c = (SpawnContext) { .agent_fd = -EBADF, .seccomp_fd = -EBADF, .files = JAIL_FILES_NONE };
+
+        c->agent_fd = open_agent(agent_path, reterr_why);
+        if (c->agent_fd < 0)
+                return c->agent_fd;
+
+        c->seccomp_fd = seccomp_filter_new();
+        if (c->seccomp_fd < 0)
+                return c->seccomp_fd;
+
+        c->bwrap = find_program("bwrap");
+        c->links = jail_host_links();
+        c->may_switch_user = may_switch_user();
+        find_jail_user(c);
+        return jail_files_new(&c->files);
+}
+
+void spawn_context_done(SpawnContext *c) {
+        c->bwrap = mfree(c->bwrap);
+        c->agent_fd = safe_close(c->agent_fd);
+        c->seccomp_fd = safe_close(c->seccomp_fd);
+        jail_files_done(&c->files);
+}
+
+/* ---- in the child: system calls only ---- */
+
+_noreturn_ static void child_fail(SpawnChild *child, const char *step) {
+        child->error = errno;
+        child->failed_step = step;
+        _exit(127);
+}
+
+static void child_set_fds(SpawnChild *child) {
+        for (int i = STDERR_FILENO; i < _CHILD_FD_MAX; i++) {
+                child->fds[i] = fcntl(child->fds[i], F_DUPFD, CHILD_FD_SAFE);
+                if (child->fds[i] < 0)
+                        child_fail(child, "duplicate descriptors");
+        }
+
+        if (dup2(child->null_fd, STDIN_FILENO) < 0 || dup2(child->null_fd, STDOUT_FILENO) < 0)
+                child_fail(child, "set standard descriptors");
+        for (int i = STDERR_FILENO; i < _CHILD_FD_MAX; i++)
+                if (dup2(child->fds[i], i) < 0)
+                        child_fail(child, "set descriptors");
+}
+
+static void child_join_cgroups(SpawnChild *child) {
+        for (size_t i = 0; i < child->request->n_join_fds; i++)
+                if (write(child->request->join_fds[i], "0", 1) != 1)
+                        child_fail(child, "join the session's cgroup");
+}
+
+static void child_set_limits(SpawnChild *child) {
+        const Limits *limits = child->request->limits;
+        struct rlimit nofile;
+        int fd;
+
+        (void) setrlimit(RLIMIT_CORE, &(struct rlimit) { 0, 0 });
+
+        if (getrlimit(RLIMIT_NOFILE, &nofile) >= 0) {
+                nofile.rlim_max = MIN(nofile.rlim_max, JAIL_NOFILE_HARD);
+                nofile.rlim_cur = MIN(nofile.rlim_max, JAIL_NOFILE_SOFT);
+                (void) setrlimit(RLIMIT_NOFILE, &nofile);
+        }
+
+        if (child->request->limit_processes) {
+                rlim_t data = (rlim_t) (limits->memory_mb * MIB);
+
+                /* NPROC counts in the jail's own user namespace (user_namespaces(7), since Linux 5.14). */
+                (void) setrlimit(RLIMIT_NPROC, &(struct rlimit) { limits->processes, limits->processes });
+                (void) setrlimit(RLIMIT_DATA, &(struct rlimit) { data, data });
+        }
+
+        /* The daemon may be protected from the OOM killer; what it starts must not be. */
+        fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+        if (fd >= 0) {
+                (void) !write(fd, "0", 1);
+                (void) close(fd);
+        }
+}
+
+static void child_drop_privileges(SpawnChild *child) {
+        struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        struct __user_cap_data_struct none[2] = {};
+        bool as_root = child->request->uid == 0;
+
+        if (child->context->may_switch_user) {
+                /* Raw system calls: libc's wrappers would signal the daemon's threads, had it any. */
+                if (syscall(SYS_setgroups, as_root ? 0 : child->request->n_groups, child->request->groups) < 0)
+                        child_fail(child, "set groups");
+                if (syscall(SYS_setresgid, child->gid, child->gid, child->gid) < 0)
+                        child_fail(child, "set the group id");
+                if (syscall(SYS_setresuid, child->uid, child->uid, child->uid) < 0)
+                        child_fail(child, "set the user id");
+        }
+
+        (void) prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+        if (syscall(SYS_capset, &header, none) < 0)
+                child_fail(child, "drop capabilities");
+}
+
+_noreturn_ static void child_run(SpawnChild *child) {
+        static char *const empty_environment[] = { NULL };
+
+        child_set_fds(child);
+        child_join_cgroups(child);
+        child_set_limits(child);
+        process_reset_signals();
+        (void) umask(0022);
+        (void) syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+        child_drop_privileges(child);
+
+        if (syscall(SYS_close_range, _CHILD_FD_MAX, ~0U, 0) < 0)
+                child_fail(child, "close descriptors");
+        (void) execve(child->context->bwrap, child->argv, empty_environment);
+        child_fail(child, "execute bubblewrap");
+}
+
+/* ---- in the daemon ---- */
+
+static int spawn_check(const SpawnContext *c, const SpawnRequest *request, char **reterr_why) {
+        if (!c->bwrap) {
+                *reterr_why = strdup("bubblewrap is not installed: no 'bwrap' in PATH. Install it "
+                                     "(Debian: apt install bubblewrap) and start sandboxd again.");
+                return -ENOENT;
+        }
+        if (!c->may_switch_user && request->uid != getuid()) {
+                *reterr_why = strdup("This sandboxd runs without the right to act as other users, so it serves its "
+                                     "own user only. Use the system service, or a private daemon of your own.");
+                return -EPERM;
+        }
+        return 0;
+}
+
+/* The option list of the jail in a memory file, and the vector that points to it. */
+static int prepare_arguments(const SpawnContext *c, const SpawnRequest *request, int *ret_fd, char ***ret_argv) {
+        const JailSpec spec = {
+                .limits = request->limits,
+                .links = c->links,
+                .agent_fd = CHILD_FD_AGENT,
+                .socket_fd = CHILD_FD_SOCKET,
+                .seccomp_fd = CHILD_FD_SECCOMP,
+                .passwd_fd = CHILD_FD_PASSWD,
+                .group_fd = CHILD_FD_GROUP,
+                .hosts_fd = CHILD_FD_HOSTS,
+        };
+        Buffer options = {};
+        int fd, r;
+
+        r = jail_build_options(&spec, &options);
+        if (r >= 0)
+                r = jail_build_argv(&spec, CHILD_FD_ARGS, ret_argv);
+        if (r < 0) {
+                buffer_done(&options);
+                return r;
+        }
+
+        fd = memfd_new_sealed("jail-options", buffer_data(&options), buffer_size(&options));
+        buffer_done(&options);
+        if (fd < 0)
+                return fd;
+
+        *ret_fd = fd;
+        return 0;
+}
+
+/* Fresh open file descriptions, since bwrap reads from the offset and all jails share the files. */
+static int prepare_files(const SpawnContext *c, int fds[_CHILD_FD_MAX]) {
+        const struct {
+                int target, source;
+        } shared[] = {
+                { CHILD_FD_SECCOMP, c->seccomp_fd },
+                { CHILD_FD_PASSWD, c->files.passwd_fd },
+                { CHILD_FD_GROUP, c->files.group_fd },
+                { CHILD_FD_HOSTS, c->files.hosts_fd },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(shared); i++) {
+                fds[shared[i].target] = fd_reopen(shared[i].source);
+                if (fds[shared[i].target] < 0)
+                        return fds[shared[i].target];
+        }
+        return 0;
+}
+
+static int child_error(const SpawnChild *child, pid_t pid, char **reterr_why) {
+        (void) waitpid(pid, NULL, 0);   /* it has exited already: vfork returned after its _exit */
+
+        if (asprintf(reterr_why, "Starting the sandbox failed at the step '%s': %s.", child->failed_step,
+                     strerror(child->error)) < 0)
+                *reterr_why = NULL;
+        return -child->error;
+}
+
+static int spawn_child(SpawnChild *child, Spawned *spawned, char **reterr_why) {
+        pid_t pid;
+
+        pid = vfork();
+        if (pid < 0)
+                return -errno;
+        if (pid == 0)
+                child_run(child);
+        if (child->failed_step)
+                return child_error(child, pid, reterr_why);
+
+        spawned->pid = pid;
+        spawned->pidfd = pidfd_open_pid(pid);
+        if (spawned->pidfd < 0) {
+                int r = spawned->pidfd;
+
+                (void) kill(pid, SIGKILL);
+                (void) waitpid(pid, NULL, 0);
+                return r;
+        }
+        return 0;
+}
+
+int spawn_jail(const SpawnContext *c, const SpawnRequest *request, Spawned *ret, char **reterr_why) {
+        _cleanup_(jail_argv_freep) char **argv = NULL;
+        _cleanup_(spawned_done) Spawned spawned = SPAWNED_NULL;
+        _cleanup_close_ int null_fd = -EBADF;
+        int sockets[2], pipes[2], r;
+        SpawnChild child = {
+                .context = c,
+                .request = request,
+                .uid = request->uid == 0 ? c->jail_uid : request->uid,
+                .gid = request->uid == 0 ? c->jail_gid : request->gid,
+        };
+
+        r = spawn_check(c, request, reterr_why);
+        if (r < 0)
+                return r;
+
+        for (size_t i = 0; i < ELEMENTSOF(child.fds); i++)
+                child.fds[i] = -EBADF;
+        child.fds[CHILD_FD_AGENT] = c->agent_fd;
+
+        null_fd = child.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (null_fd < 0)
+                return -errno;
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
+                return -errno;
+        spawned.socket_fd = sockets[0];
+        child.fds[CHILD_FD_SOCKET] = sockets[1];
+
+        if (pipe2(pipes, O_CLOEXEC) < 0)
+                r = -errno;
+        else {
+                spawned.stderr_fd = pipes[0];
+                child.fds[STDERR_FILENO] = pipes[1];
+                r = prepare_files(c, child.fds);
+        }
+        if (r >= 0)
+                r = prepare_arguments(c, request, &child.fds[CHILD_FD_ARGS], &argv);
+        if (r >= 0)
+                r = fd_set_nonblock(spawned.socket_fd, true);
+        if (r >= 0)
+                r = fd_set_nonblock(spawned.stderr_fd, true);
+        if (r >= 0) {
+                int sources[_CHILD_FD_MAX];
+
+                child.argv = argv;
+                /* The child changes its copy of the numbers in our memory; ours are closed below. */
+                memcpy(sources, child.fds, sizeof(sources));
+                r = spawn_child(&child, &spawned, reterr_why);
+                memcpy(child.fds, sources, sizeof(sources));
+        }
+
+        child.fds[CHILD_FD_AGENT] = -EBADF;     /* belongs to the context */
+        for (size_t i = 0; i < ELEMENTSOF(child.fds); i++)
+                (void) safe_close(child.fds[i]);
+        if (r < 0)
+                return r;
+
+        *ret = spawned;
+        spawned = SPAWNED_NULL;
+        return 0;
+}
+
+void spawned_done(Spawned *s) {
+        s->pidfd = safe_close(s->pidfd);
+        s->socket_fd = safe_close(s->socket_fd);
+        s->stderr_fd = safe_close(s->stderr_fd);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Bookkeeping of one turn: output as it comes, waiters, and how they are answered. */
+
+#include "daemon/turn.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "daemon/turn-reply.h"
+#include "lib/log.h"
+
+/* While a caller leaves this much of its output unread, the agent is not read either. */
+#define STREAM_QUEUE_MAX MIB
+
+int turn_new(const TurnContext *context, Interpreter interpreter, SessionOrigin origin, uint64_t timeout_usec,
+             const char *code, size_t code_size, Turn **ret) {
+        _cleanup_(turn_freep) Turn *t = NULL;
+
+        t = calloc(1, sizeof(*t));
+        if (!t)
+                return -ENOMEM;
+
+        t->context = context;
+        t->interpreter = interpreter;
+        t->origin = origin;
+        t->timeout_usec = timeout_usec;
+        t->code = malloc(code_size + 1);
+        if (!t->code)
+                return -ENOMEM;
+        memcpy(t->code, code, code_size);
+        t->code[code_size] = '\0';
+        t->code_size = code_size;
+
+        *ret = TAKE_PTR(t);
+        return 0;
+}
+
+static TurnWaiter *waiter_free(TurnWaiter *w) {
+        varlink_link_on_disconnect(w->link, NULL, NULL);
+        (void) varlink_link_unref(w->link);
+        return mfree(w);
+}
+
+static void turn_remove_waiter(Turn *t, TurnWaiter *w) {
+        for (TurnWaiter **p = &t->waiters; *p; p = &(*p)->next)
+                if (*p == w) {
+                        *p = w->next;
+                        (void) waiter_free(w);
+                        return;
+                }
+}
+
+Turn *turn_free(Turn *t) {
+        if (!t)
+                return NULL;
+
+        while (t->waiters)
+                turn_remove_waiter(t, t->waiters);
+        for (size_t i = 0; i < ELEMENTSOF(t->output); i++) {
+                buffer_done(&t->output[i].text);
+                buffer_done(&t->output[i].tail);
+                free(t->output[i].file);
+        }
+        buffer_done(&t->notice);
+        free(t->code);
+        return mfree(t);
+}
+
+int turn_add_notice(Turn *t, const char *format, ...) {
+        _cleanup_free_ char *text = NULL;
+        va_list ap;
+        int r;
+
+        va_start(ap, format);
+        r = vasprintf(&text, format, ap);
+        va_end(ap);
+        if (r < 0)
+                return -ENOMEM;
+
+        if (buffer_size(&t->notice) > 0) {
+                r = buffer_append_str(&t->notice, "\n");
+                if (r < 0)
+                        return r;
+        }
+        return buffer_append_str(&t->notice, text);
+}
+
+static void on_waiter_disconnect(VarlinkLink *link, void *userdata) {
+        TurnWaiter *w = userdata;
+        Turn *t = w->turn;
+        bool owner = w->owner;
+
+        turn_remove_waiter(t, w);
+        if (owner)
+                t->context->on_abandoned(t, t->context->userdata);
+}
+
+int turn_add_waiter(Turn *t, VarlinkLink *link, bool owner, bool stream, uint64_t answer_at) {
+        TurnWaiter *w, **end;
+
+        w = calloc(1, sizeof(*w));
+        if (!w)
+                return -ENOMEM;
+
+        *w = (TurnWaiter) {
+                .turn = t,
+                .link = varlink_link_ref(link),
+                .owner = owner,
+                .stream = stream,
+                .answer_at = answer_at,
+        };
+        varlink_link_on_disconnect(link, on_waiter_disconnect, w);
+
+        for (end = &t->waiters; *end; end = &(*end)->next)
+                ;
+        *end = w;
+        return 0;
+}
+
+bool turn_has_owner(const Turn *t) {
+        for (const TurnWaiter *w = t->waiters; w; w = w->next)
+                if (w->owner)
+                        return true;
+        return false;
+}
+
+/* Sends a piece of output to those who asked for it. True when one of them does not keep up. */
+static bool turn_stream_output(Turn *t, OutputStream stream, const char *text, size_t size) {
+        bool slow = false;
+
+        for (TurnWaiter *w = t->waiters; w; w = w->next) {
+                _cleanup_json_ json_object *o = NULL;
+
+                if (!w->stream)
+                        continue;
+                if (turn_output_to_json(stream, text, size, &o) < 0 || varlink_notify(w->link, o) < 0)
+                        continue;       /* OOM or a peer that just went away: the result tells all again */
+                if (varlink_link_queued(w->link) > STREAM_QUEUE_MAX)
+                        slow = true;
+        }
+        return slow;
+}
+
+int turn_take_output(Turn *t, OutputStream stream, bool tail, const char *data, size_t size) {
+        TurnOutput *o = &t->output[stream];
+        Buffer *buffer = tail ? &o->tail : &o->text;
+        size_t before = buffer_size(buffer);
+        int r;
+
+        /* The agent keeps to these limits; one that does not is not our agent any more. */
+        if (before + size > (tail ? OUTPUT_TAIL_MAX : OUTPUT_HEAD_MAX) * 3 + 16)
+                return -EBADMSG;
+
+        r = utf8_decoder_feed(tail ? &o->tail_decoder : &o->decoder, data, size, buffer);
+        if (r < 0)
+                return r;
+
+        if (!tail && turn_stream_output(t, stream, buffer_data(buffer) + before, buffer_size(buffer) - before))
+                log_debug("Session %s: its caller reads slowly.", t->context->session_id);
+        return 0;
+}
+
+/* Joins head and tail with a line that says what is missing between them. */
+static int output_finish(Turn *t, OutputStream stream, const AgentOutputResult *result) {
+        TurnOutput *o = &t->output[stream];
+        size_t before = buffer_size(&o->text);
+        int r;
+
+        r = utf8_decoder_finish(&o->decoder, &o->text);
+        if (r >= 0)
+                r = utf8_decoder_finish(&o->tail_decoder, &o->tail);
+        if (r < 0)
+                return r;
+
+        o->omitted = result->omitted;
+        if (result->omitted > 0) {
+                r = buffer_printf(&o->text, "\n[… %" PRIu64 " bytes omitted …]\n", result->omitted);
+                if (r < 0)
+                        return r;
+        }
+        r = buffer_append(&o->text, buffer_data(&o->tail), buffer_size(&o->tail));
+        if (r < 0)
+                return r;
+        buffer_done(&o->tail);
+
+        if (buffer_size(&o->text) > before)
+                (void) turn_stream_output(t, stream, buffer_data(&o->text) + before, buffer_size(&o->text) - before);
+
+        /* The files of a sandbox that is thrown away are of no use to anyone. */
+        if (result->file && t->origin != SESSION_ORIGIN_EPHEMERAL) {
+                o->file = strdup(result->file);
+                if (!o->file)
+                        return -ENOMEM;
+        }
+        return 0;
+}
+
+int turn_take_result(Turn *t, const AgentResult *result) {
+        int r;
+
+        t->exit_code = (int) result->exit_code;
+        t->signal = (int) result->signal;
+        t->timed_out = result->timed_out;
+        t->lost = result->lost;
+        t->duration_usec = result->duration_usec;
+
+        for (size_t i = 0; i < _OUTPUT_STREAM_MAX; i++) {
+                r = output_finish(t, (OutputStream) i, &result->output[i]);
+                if (r < 0)
+                        return r;
+        }
+
+        r = turn_describe_result(t, result);
+        if (r < 0)
+                return r;
+
+        t->finished = true;
+        return 0;
+}
+
+int turn_answer(Turn *t, uint64_t now) {
+        _cleanup_json_ json_object *reply = NULL;
+        int answered = 0, r;
+
+        for (TurnWaiter *w = t->waiters, *next; w; w = next) {
+                next = w->next;
+                if (!t->finished && w->answer_at > now)
+                        continue;
+
+                if (!reply) {
+                        r = turn_reply_to_json(t, &reply);
+                        if (r < 0)
+                                return r;
+                }
+                (void) varlink_reply(w->link, reply);
+                turn_remove_waiter(t, w);
+                answered++;
+        }
+        return answered;
+}
+
+uint64_t turn_next_answer(const Turn *t) {
+        uint64_t next = USEC_INFINITY;
+
+        for (const TurnWaiter *w = t->waiters; w; w = w->next)
+                next = MIN(next, w->answer_at);
+        return next;
+}
+
+void turn_fail(Turn *t, const char *error, json_object *parameters) {
+        while (t->waiters) {
+                (void) varlink_error(t->waiters->link, error, parameters);
+                turn_remove_waiter(t, t->waiters);
+        }
+}
