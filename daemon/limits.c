@@ -26,15 +26,6 @@ const Limits limits_builtin_max = {
         .timeout_usec = 3600 * USEC_PER_SEC,
 };
 
-/* Three interpreters and the agent start within these. */
-const Limits limits_builtin_min = {
-        .cpus = 0.01,
-        .memory_mb = 32,
-        .disk_mb = 1,
-        .processes = 16,
-        .timeout_usec = 10 * USEC_PER_MSEC,
-};
-
 typedef struct Clamp {
         const char *what;
         const char *unit;
@@ -56,7 +47,7 @@ static int clamp(const Clamp *c, double value, Buffer *notice, double *ret) {
                              c->unit);
 }
 
-/* Through a double, which is exact for all that max can be (see config.c). */
+/* Through a double, which is exact for all that max can be (LIMITS_*_CEILING). */
 static int clamp_u64(const Clamp *c, uint64_t value, double scale, Buffer *notice, uint64_t *ret) {
         double bound;
         int r;
@@ -69,11 +60,10 @@ static int clamp_u64(const Clamp *c, uint64_t value, double scale, Buffer *notic
 }
 
 static int apply(const Limits *base, const Limits *max, const LimitsRequest *ask, Limits *ret, Buffer *notice) {
-        const Limits *min = &limits_builtin_min;
-        const Clamp cpus = { "cpus", "", min->cpus, max->cpus, ask->cpus != 0 };
-        const Clamp memory = { "memory", " MB", (double) min->memory_mb, (double) max->memory_mb,
+        const Clamp cpus = { "cpus", "", LIMITS_CPUS_MIN, max->cpus, ask->cpus != 0 };
+        const Clamp memory = { "memory", " MB", LIMITS_MEMORY_MB_MIN, (double) max->memory_mb,
                                ask->memory_mb != 0 };
-        const Clamp timeout = { "timeout", " s", (double) min->timeout_usec / USEC_PER_SEC,
+        const Clamp timeout = { "timeout", " s", LIMITS_TIMEOUT_SECONDS_MIN,
                                 (double) max->timeout_usec / USEC_PER_SEC, ask->timeout_usec != 0 };
         int r;
 

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The "environments" section. An entry builds on a preset, or on what has its name already (so that limits of a
+ * built-in one can be set without repeating it), or stands for itself with a list of interpreters.
+ */
+
+#include "daemon/config-environment.h"
+
+#include <errno.h>
+
+#include "daemon/limits.h"
+#include "lib/text.h"
+
+static int read_interpreters(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
+static int read_description(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
+static int read_nothing(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
+
+static const ConfigField environment_fields[] = {
+        { "preset", CONFIG_OTHER, .read = read_nothing },       /* read before the others: they build on it */
+        { "interpreters", CONFIG_OTHER, .read = read_interpreters },
+        { "description", CONFIG_OTHER, .read = read_description },
+        { "timeout_seconds", CONFIG_SECONDS, offsetof(Environment, timeout_usec), LIMITS_TIMEOUT_SECONDS_MIN,
+          LIMITS_SECONDS_CEILING },
+        { "memory_mb", CONFIG_COUNT, offsetof(Environment, memory_mb), LIMITS_MEMORY_MB_MIN,
+          LIMITS_MEMORY_MB_CEILING },
+        { "cpus", CONFIG_NUMBER, offsetof(Environment, cpus), LIMITS_CPUS_MIN, LIMITS_CPUS_CEILING },
+        {}
+};
+
+static int read_nothing(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        return 0;
+}
+
+static int read_interpreters(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        Environment *e = target;
+
+        if (!json_object_is_type(value, json_type_array) || json_object_array_length(value) == 0)
+                return config_error(r, place, "must be a list of at least one interpreter");
+
+        e->n_interpreters = 0;
+        e->is_preset = false;
+        for (size_t i = 0; i < json_object_array_length(value); i++) {
+                const char *s;
+                int k;
+
+                k = config_read_string(r, place, json_object_array_get_idx(value, i), &s);
+                if (k < 0)
+                        return k;
+                if (environment_add_interpreter(e, interpreter_from_alias(s)) < 0)
+                        return config_error(r, place, "must name \"python\", \"bash\" and \"node\" at most once each");
+        }
+
+        return 0;
+}
+
+static int read_description(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        Environment *e = target;
+        const char *s;
+        char *copy;
+        int k;
+
+        k = config_read_string(r, place, value, &s);
+        if (k < 0)
+                return k;
+        if (strlen(s) > ENVIRONMENT_DESCRIPTION_MAX)
+                return config_error(r, place, "must not be longer than %u bytes", ENVIRONMENT_DESCRIPTION_MAX);
+
+        copy = strdup(s);
+        if (!copy)
+                return -ENOMEM;
+        free(e->description);
+        e->description = copy;
+        return 0;
+}
+
+static Environment *environment_copy(const Environment *from, const char *name) {
+        _cleanup_(environment_freep) Environment *e = NULL;
+
+        e = environment_new(name, from ? from->description : NULL);
+        if (!e || !from)
+                return TAKE_PTR(e);
+
+        memcpy(e->interpreters, from->interpreters, sizeof(e->interpreters));
+        e->n_interpreters = from->n_interpreters;
+        e->timeout_usec = from->timeout_usec;
+        e->memory_mb = from->memory_mb;
+        e->cpus = from->cpus;
+        e->is_preset = from->is_preset && streq(from->name, name);
+        return TAKE_PTR(e);
+}
+
+/* What an entry starts from: the preset it names, else what there is of its name, else nothing (*ret NULL). */
+static int find_base(const ConfigReader *r, const ConfigPlace *place, json_object *o, const EnvironmentTable *there,
+                     const EnvironmentTable *builtin, const Environment **ret) {
+        const ConfigPlace preset_place = { place, "preset" };
+        json_object *preset, *interpreters;
+        const char *s;
+        int k;
+
+        if (!json_object_object_get_ex(o, "preset", &preset)) {
+                *ret = environment_table_find(there, place->key);
+                return 0;
+        }
+        if (json_object_object_get_ex(o, "interpreters", &interpreters))
+                return config_error(r, place, "\"preset\" and \"interpreters\" exclude each other");
+
+        k = config_read_string(r, &preset_place, preset, &s);
+        if (k < 0)
+                return k;
+        *ret = environment_table_find(builtin, s);
+        if (!*ret)
+                return config_error(r, &preset_place, "must be \"python\", \"shell\", \"node\" or \"default\"");
+        return 0;
+}
+
+static int read_environment(const ConfigReader *r, const ConfigPlace *place, json_object *o, EnvironmentTable *t,
+                            const EnvironmentTable *builtin) {
+        _cleanup_(environment_freep) Environment *e = NULL;
+        const Environment *base = NULL;
+        int k;
+
+        if (!name_is_valid(place->key))
+                return config_error(r, place, "a name has letters, digits, \"-\" and \"_\", at most %u",
+                                    NAME_MAX_LENGTH);
+        if (!json_object_is_type(o, json_type_object))
+                return config_error(r, place, "must be an object");
+        k = find_base(r, place, o, t, builtin, &base);
+        if (k < 0)
+                return k;
+
+        e = environment_copy(base, place->key);
+        if (!e)
+                return -ENOMEM;
+        k = config_read_object(r, place, o, environment_fields, e);
+        if (k < 0)
+                return k;
+        if (e->n_interpreters == 0)
+                return config_error(r, place, "needs \"preset\" or \"interpreters\"");
+
+        k = environment_table_add(t, e);
+        if (k == -E2BIG)
+                return config_error(r, place, "one environment too many, %u are possible", ENVIRONMENTS_MAX);
+        if (k < 0)
+                return k;
+        (void) TAKE_PTR(e);
+        return 0;
+}
+
+int config_read_environments(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                             EnvironmentTable *t) {
+        _cleanup_(environment_table_freep) EnvironmentTable *builtin = NULL;
+        int k;
+
+        if (!json_object_is_type(value, json_type_object))
+                return config_error(r, place, "must be an object");
+        k = environment_table_new(&builtin);
+        if (k >= 0)
+                k = environment_table_add_builtin(builtin);
+        if (k < 0)
+                return k;
+
+        json_object_object_foreach(value, key, entry) {
+                const ConfigPlace inner = { place, key };
+
+                k = read_environment(r, &inner, entry, t, builtin);
+                if (k < 0)
+                        return k;
+        }
+
+        return 0;
+}
+
+/* A preset is written as one, so that reading it back gives a preset. */
+static int write_environment(json_object *o, const Environment *e) {
+        _cleanup_json_ json_object *entry = json_object_new_object();
+        json_object *list;
+        int r;
+
+        if (!entry)
+                return -ENOMEM;
+        if (e->is_preset)
+                r = json_put_string(entry, "preset", e->name);
+        else {
+                list = json_object_new_array();
+                r = list ? json_put_object(entry, "interpreters", list) : -ENOMEM;
+                for (size_t i = 0; r >= 0 && i < e->n_interpreters; i++)
+                        r = json_array_put_string(list, interpreter_to_string(e->interpreters[i]));
+        }
+        if (r >= 0)
+                r = json_put_string(entry, "description", e->description);
+        if (r >= 0)
+                r = config_write_fields(entry, environment_fields, e);
+        return r < 0 ? r : json_put_object(o, e->name, TAKE_PTR(entry));
+}
+
+int config_write_environments(json_object *o, const EnvironmentTable *t) {
+        _cleanup_json_ json_object *all = json_object_new_object();
+        int r = all ? 0 : -ENOMEM;
+
+        for (size_t i = 0; r >= 0 && i < environment_table_size(t); i++)
+                r = write_environment(all, environment_table_get(t, i));
+        return r < 0 ? r : json_put_object(o, "environments", TAKE_PTR(all));
+}

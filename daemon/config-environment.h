@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The part of the configuration that describes environments. */
+
+#include "daemon/config-reader.h"
+#include "daemon/environment.h"
+
+/* Adds what the section describes to a table that has the built-in environments. */
+int config_read_environments(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                             EnvironmentTable *t);
+
+/* Adds the section to the object of the whole. */
+int config_write_environments(json_object *o, const EnvironmentTable *t);

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What can be configured, as tables: the same ones read the file and write the effective configuration. A
+ * Config owns its table of environments and does not change after it is read.
+ */
+
+#include "daemon/config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "daemon/config-environment.h"
+#include "daemon/config-reader.h"
+#include "lib/fd-util.h"
+
+#define SESSIONS_CEILING 65536
+
+static const ConfigField limits_fields[] = {
+        { "timeout_seconds", CONFIG_SECONDS, offsetof(Limits, timeout_usec), LIMITS_TIMEOUT_SECONDS_MIN,
+          LIMITS_SECONDS_CEILING },
+        { "memory_mb", CONFIG_COUNT, offsetof(Limits, memory_mb), LIMITS_MEMORY_MB_MIN, LIMITS_MEMORY_MB_CEILING },
+        { "cpus", CONFIG_NUMBER, offsetof(Limits, cpus), LIMITS_CPUS_MIN, LIMITS_CPUS_CEILING },
+        { "disk_mb", CONFIG_COUNT, offsetof(Limits, disk_mb), LIMITS_DISK_MB_MIN, LIMITS_MEMORY_MB_CEILING },
+        { "processes", CONFIG_COUNT, offsetof(Limits, processes), LIMITS_PROCESSES_MIN, LIMITS_PROCESSES_CEILING },
+        {}
+};
+
+static int read_on_disconnect(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
+
+static const ConfigField session_fields[] = {
+        { "idle_timeout_seconds", CONFIG_SECONDS, offsetof(Config, session.idle_usec), 0.01, LIMITS_SECONDS_CEILING,
+          true },
+        { "max_lifetime_seconds", CONFIG_SECONDS, offsetof(Config, session.lifetime_usec), 0.01,
+          LIMITS_SECONDS_CEILING, true },
+        { "standby_after_seconds", CONFIG_SECONDS, offsetof(Config, session.standby_usec), 0.01,
+          LIMITS_SECONDS_CEILING, true },
+        { "on_disconnect", CONFIG_OTHER, .read = read_on_disconnect },
+        {}
+};
+
+static const ConfigField user_fields[] = {
+        { "max_sessions", CONFIG_COUNT, offsetof(Config, user.sessions_max), 1, SESSIONS_CEILING },
+        { "max_connections", CONFIG_COUNT, offsetof(Config, user.connections_max), 1, SESSIONS_CEILING },
+        { "max_memory_mb", CONFIG_COUNT, offsetof(Config, user.memory_mb_max), LIMITS_MEMORY_MB_MIN,
+          LIMITS_MEMORY_MB_CEILING, true },
+        {}
+};
+
+static int read_on_disconnect(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        Config *c = target;
+        const char *s;
+        int e;
+
+        e = config_read_string(r, place, value, &s);
+        if (e < 0)
+                return e;
+        if (!streq(s, "keep") && !streq(s, "end"))
+                return config_error(r, place, "must be \"keep\" or \"end\"");
+
+        c->session.end_on_disconnect = streq(s, "end");
+        return 0;
+}
+
+static int read_defaults(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        return config_read_object(r, place, value, limits_fields, &((Config *) target)->defaults);
+}
+
+static int read_max(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        return config_read_object(r, place, value, limits_fields, &((Config *) target)->max);
+}
+
+static int read_session(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        return config_read_object(r, place, value, session_fields, target);
+}
+
+static int read_user(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        return config_read_object(r, place, value, user_fields, target);
+}
+
+static int read_environments(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        return config_read_environments(r, place, value, ((Config *) target)->environments);
+}
+
+static const ConfigField config_fields[] = {
+        { "defaults", CONFIG_OTHER, .read = read_defaults },
+        { "max", CONFIG_OTHER, .read = read_max },
+        { "session", CONFIG_OTHER, .read = read_session },
+        { "user", CONFIG_OTHER, .read = read_user },
+        { "environments", CONFIG_OTHER, .read = read_environments },
+        {}
+};
+
+static int config_new(Config **ret) {
+        _cleanup_(config_freep) Config *c = NULL;
+        int r;
+
+        c = malloc(sizeof(*c));
+        if (!c)
+                return -ENOMEM;
+        *c = (Config) {
+                .defaults = limits_builtin_defaults,
+                .max = limits_builtin_max,
+                .session = {
+                        .standby_usec = 900 * USEC_PER_SEC,
+                        .idle_usec = 8 * 3600 * USEC_PER_SEC,
+                        .lifetime_usec = 24 * 3600 * USEC_PER_SEC,
+                },
+                .user = {
+                        .sessions_max = 256,
+                        .connections_max = 256,
+                        .memory_mb_max = UINT64_MAX,
+                },
+        };
+        r = environment_table_new(&c->environments);
+        if (r >= 0)
+                r = environment_table_add_builtin(c->environments);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(c);
+        return 0;
+}
+
+/* "file:3:14: not valid JSON", for an editor to jump to. */
+static int syntax_error(const char *name, const char *data, size_t offset, char **reterr_why) {
+        size_t line = 1, column = 1;
+
+        for (size_t i = 0; i < offset; i++)
+                if (data[i] == '\n') {
+                        line++;
+                        column = 1;
+                } else
+                        column++;
+
+        if (asprintf(reterr_why, "%s:%zu:%zu: not valid JSON", name, line, column) < 0)
+                *reterr_why = NULL;
+        return -EINVAL;
+}
+
+int config_parse(const char *name, const char *data, size_t size, Config **ret, char **reterr_why) {
+        _cleanup_(config_freep) Config *c = NULL;
+        _cleanup_free_ char *notice = NULL;
+        _cleanup_json_ json_object *o = NULL;
+        const ConfigReader reader = { name, reterr_why };
+        size_t offset = 0;
+        int r;
+
+        *reterr_why = NULL;
+        r = json_parse_with_comments(data, size, &o, &offset);
+        if (r == -ENOMEM)
+                return r;
+        if (r < 0)
+                return syntax_error(name, data, MIN(offset, size), reterr_why);
+
+        r = config_new(&c);
+        if (r >= 0)
+                r = config_read_object(&reader, /* place= */ NULL, o, config_fields, c);
+        /* A file that only lowers a maximum lowers the default with it. */
+        if (r >= 0)
+                r = limits_apply(&c->defaults, &c->max, /* ask= */ NULL, &c->defaults, &notice);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(c);
+        return 0;
+}
+
+int config_load(const char *path, Config **ret, char **reterr_why) {
+        _cleanup_free_ char *data = NULL;
+        size_t size;
+        int r;
+
+        if (!path)
+                return config_parse("built-in", "{}", 2, ret, reterr_why);
+
+        r = read_file_at(AT_FDCWD, path, CONFIG_SIZE_MAX, &data, &size);
+        if (r < 0) {
+                if (asprintf(reterr_why, "%s: %s", path, strerror(-r)) < 0)
+                        *reterr_why = NULL;
+                return r;
+        }
+
+        return config_parse(path, data, size, ret, reterr_why);
+}
+
+Config *config_free(Config *c) {
+        if (!c)
+                return NULL;
+
+        (void) environment_table_free(c->environments);
+        return mfree(c);
+}
+
+static int write_session(json_object *o, const Config *c) {
+        _cleanup_json_ json_object *session = json_object_new_object();
+        int r;
+
+        if (!session)
+                return -ENOMEM;
+        r = config_write_fields(session, session_fields, c);
+        if (r >= 0)
+                r = json_put_string(session, "on_disconnect", c->session.end_on_disconnect ? "end" : "keep");
+        return r < 0 ? r : json_put_object(o, "session", TAKE_PTR(session));
+}
+
+json_object *config_to_json(const Config *c) {
+        _cleanup_json_ json_object *o = json_object_new_object();
+        int r;
+
+        if (!o)
+                return NULL;
+        r = config_write_object(o, "defaults", limits_fields, &c->defaults);
+        if (r >= 0)
+                r = config_write_object(o, "max", limits_fields, &c->max);
+        if (r >= 0)
+                r = write_session(o, c);
+        if (r >= 0)
+                r = config_write_object(o, "user", user_fields, c);
+        if (r >= 0)
+                r = config_write_environments(o, c->environments);
+
+        return r < 0 ? NULL : TAKE_PTR(o);
+}
