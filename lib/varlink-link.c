@@ -42,7 +42,7 @@ void varlink_link_break(VarlinkLink *l) {
 
 static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         VarlinkLink *l = userdata;
-        uint64_t end = l->progress_usec + VARLINK_HALF_MESSAGE_USEC;
+        uint64_t end = l->progress_usec + l->owner->half_message_usec;
 
         if (l->state == LINK_BUSY || (l->state == LINK_IDLE && buffer_size(stream_input(l->stream)) == 0))
                 return 0;
@@ -69,11 +69,11 @@ static void link_arm_timer(VarlinkLink *l) {
         uint64_t end;
 
         l->progress_usec = link_now(l);
-        end = l->progress_usec + VARLINK_HALF_MESSAGE_USEC;
+        end = l->progress_usec + l->owner->half_message_usec;
 
         if (!l->timer)
-                r = sd_event_add_time(l->owner->event, &l->timer, CLOCK_MONOTONIC, end, USEC_PER_SEC,
-                                      on_timer, l);
+                r = sd_event_add_time(l->owner->event, &l->timer, CLOCK_MONOTONIC, end,
+                                      l->owner->half_message_usec / 16, on_timer, l);
         else if (sd_event_source_get_enabled(l->timer, &enabled) >= 0 && enabled == SD_EVENT_OFF) {
                 (void) sd_event_source_set_time(l->timer, end);
                 r = sd_event_source_set_enabled(l->timer, SD_EVENT_ONESHOT);

@@ -14,6 +14,7 @@
 typedef struct VarlinkLinkOwner {
         sd_event *event;
         const char *internal_error;
+        uint64_t half_message_usec;
         /* As VarlinkMethodHandler: 0 when answered or parked. */
         int (*on_call)(VarlinkLink *l, const VarlinkCall *call, void *userdata);
         /* The connection is closed: the owner drops its reference, and the link forgets the owner. */

@@ -89,6 +89,7 @@ int varlink_server_new(sd_event *event, const VarlinkServiceInfo *info, const Va
                 .owner = {
                         .event = sd_event_ref(event),
                         .internal_error = info->internal_error,
+                        .half_message_usec = limits->half_message_usec ?: VARLINK_HALF_MESSAGE_USEC,
                         .on_call = on_call,
                         .on_closed = on_closed,
                         .userdata = s,
@@ -163,22 +164,13 @@ static int on_pause_over(sd_event_source *source, uint64_t usec, void *userdata)
 
 /*
  * Out of descriptors or memory: the connection stays in the queue and the socket readable, which would spin.
- * Clients wait in the queue meanwhile.
+ * Clients wait in the queue meanwhile. The timer is there since varlink_server_listen(), because the first
+ * one on an event loop needs a descriptor itself.
  */
 static void listener_pause(Listener *l) {
-        int r;
-
-        if (l->pause) {
-                r = sd_event_source_set_time_relative(l->pause, ACCEPT_PAUSE_USEC);
-                if (r >= 0)
-                        r = sd_event_source_set_enabled(l->pause, SD_EVENT_ONESHOT);
-        } else
-                r = sd_event_add_time_relative(l->server->owner.event, &l->pause, CLOCK_MONOTONIC,
-                                               ACCEPT_PAUSE_USEC, 0, on_pause_over, l);
-
-        /* Without a timer to end it a pause would be for ever: spin rather. */
-        if (r >= 0)
-                (void) sd_event_source_set_enabled(l->source, SD_EVENT_OFF);
+        (void) sd_event_source_set_time_relative(l->pause, ACCEPT_PAUSE_USEC);
+        (void) sd_event_source_set_enabled(l->pause, SD_EVENT_ONESHOT);
+        (void) sd_event_source_set_enabled(l->source, SD_EVENT_OFF);
 }
 
 static int on_accept(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
@@ -217,6 +209,11 @@ int varlink_server_listen(VarlinkServer *s, int fd) {
                 return -ENOMEM;
 
         *l = (Listener) { .server = s, .fd = TAKE_FD(owned_fd) };
+
+        r = sd_event_add_time(s->owner.event, &l->pause, CLOCK_MONOTONIC, 0, 0, on_pause_over, l);
+        if (r < 0)
+                return r;
+        (void) sd_event_source_set_enabled(l->pause, SD_EVENT_OFF);
 
         r = sd_event_add_io(s->owner.event, &l->source, l->fd, EPOLLIN, on_accept, l);
         if (r < 0)

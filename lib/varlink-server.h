@@ -44,6 +44,7 @@ typedef struct VarlinkServiceInfo {
 typedef struct VarlinkServerLimits {
         unsigned connections_max;
         unsigned connections_per_uid_max;
+        uint64_t half_message_usec;     /* 0: VARLINK_HALF_MESSAGE_USEC */
 } VarlinkServerLimits;
 
 /* info, methods and their strings must outlive the server. */
