@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * sandboxctl: the command line of sandboxd, for admins, scripts and tests.
+ *
+ * Theory of operation: options before the verb, then one verb from the table in verbs.c, which makes one or a
+ * few varlink calls and prints what comes back, as tables for people or with --json as the daemon said it.
+ * Where no daemon answers, a private one is started (lib/private-daemon.h), so `sandboxctl run` works on any
+ * machine that has bubblewrap.
+ */
+
+#include <getopt.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "ctl/die.h"
+#include "ctl/verbs.h"
+#include "lib/log.h"
+#include "lib/version.h"
+
+static void help(void) {
+        puts("sandboxctl [--socket P] [--json] VERB ...\n\n"
+             "Runs code in sandbox sessions, and looks after them.\n");
+        for (const Verb *v = verbs; v->name; v++)
+                printf("  %s %s\n        %s\n", v->name, v->arguments, v->help);
+        puts("\n  --socket P   the daemon's socket (also: NIX_SANDBOX_SOCKET); default: the system service, else a\n"
+             "               private daemon, which is started when it is not there\n"
+             "  --json       machine-readable output\n"
+             "  --version, --help\n\n"
+             "SESSION is a name or an id. See sandboxctl(1).");
+}
+
+static const Verb *find_verb(const char *name) {
+        for (const Verb *v = verbs; v->name; v++)
+                if (streq(v->name, name))
+                        return v;
+        die_usage("unknown verb '%s'", name);
+}
+
+int main(int argc, char *argv[]) {
+        enum {
+                ARG_SOCKET = 0x100, ARG_JSON, ARG_VERSION,
+        };
+        static const struct option options[] = {
+                { "socket", required_argument, NULL, ARG_SOCKET },
+                { "json", no_argument, NULL, ARG_JSON },
+                { "version", no_argument, NULL, ARG_VERSION },
+                { "help", no_argument, NULL, 'h' },
+                {},
+        };
+        _cleanup_(context_done) Context context = {};
+        const Verb *verb;
+        int c;
+
+        (void) setlocale(LC_CTYPE, "");
+        log_open("sandboxctl", LOG_WARNING);
+        (void) signal(SIGPIPE, SIG_DFL);
+
+        while ((c = getopt_long(argc, argv, "+h", options, NULL)) >= 0)
+                switch (c) {
+                case ARG_SOCKET:
+                        context.socket = optarg;
+                        break;
+                case ARG_JSON:
+                        context.json = true;
+                        break;
+                case ARG_VERSION:
+                        puts("sandboxctl " NIX_SANDBOX_VERSION);
+                        return EXIT_SUCCESS;
+                case 'h':
+                        help();
+                        return EXIT_SUCCESS;
+                default:
+                        die_usage("bad option");
+                }
+
+        if (optind >= argc)
+                die_usage("which verb?");
+        verb = find_verb(argv[optind]);
+        context_init(&context);
+        return verb->handler(&context, argc - optind, argv + optind);
+}
