@@ -73,7 +73,7 @@ $(LIBRARY): $(LIB_OBJ)
 
 $(BUILD)/sandboxd: $(DAEMON_OBJ) $(LIBRARY)
 	$(call say,LD)
-	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -lsystemd -ljson-c -lcgroup -lseccomp
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -lsystemd -ljson-c -lcgroup -lseccomp -lm
 
 $(BUILD)/nix-sandbox-mcp: $(SHIM_OBJ) $(LIBRARY)
 	$(call say,LD)
