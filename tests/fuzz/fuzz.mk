@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+# make fuzz: every tests/fuzz/fuzz-*.c is a libFuzzer program and has a directory of its name in
+# tests/fuzz/corpus. Our sources are compiled anew for it, with clang and sanitizers: all of lib/, and the
+# files outside of it that fuzz-NAME_SRC names (here). Variables: FUZZ_CC, FUZZ_SECONDS for each program.
+
+FUZZ_CC ?= clang
+FUZZ_SECONDS ?= 10
+FUZZ_SANITIZE := address,undefined
+FUZZ_CFLAGS := -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all $(WARNINGS)
+
+FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz-*.c))
+FUZZ_PROGRAMS := $(addprefix $(BUILD)/fuzz/,$(FUZZ_NAMES))
+fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(1))
+
+$(BUILD)/fuzz/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,CC)
+	$(Q)$(FUZZ_CC) $(CPPFLAGS_ALL) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link,$(FUZZ_SANITIZE) \
+	        -MMD -MP -c -o $@ $<
+
+$(BUILD)/fuzz/libnixsandbox.a: $(call fuzz_objects,$(LIB_SRC))
+	@rm -f $@
+	$(call say,AR)
+	$(Q)$(AR) rcs $@ $^
+
+.SECONDEXPANSION:
+$(FUZZ_PROGRAMS): $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/tests/fuzz/%.o $$(call fuzz_objects,$$($$*_SRC)) \
+        $(BUILD)/fuzz/libnixsandbox.a
+	$(call say,LD)
+	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,$(FUZZ_SANITIZE) -Wl,--as-needed -o $@ $^ \
+	        -lsystemd -ljson-c -lcgroup -lseccomp -lm
+
+-include $(wildcard $(BUILD)/fuzz/obj/*/*.d $(BUILD)/fuzz/obj/*/*/*.d)
+
+# A program that does not build has failed, as tests/fuzz/run finds; a machine that can build none skips all.
+fuzz:
+	@if echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | \
+	        $(FUZZ_CC) -fsanitize=fuzzer,$(FUZZ_SANITIZE) -x c -o /dev/null - 2>/dev/null; then \
+	        rm -f $(FUZZ_PROGRAMS); $(MAKE) --no-print-directory -k $(FUZZ_PROGRAMS); \
+	else \
+	        export FUZZ_SKIP='$(FUZZ_CC) with libFuzzer is not installed'; \
+	fi; \
+	FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(BUILD)/fuzz $(FUZZ_NAMES)
+
+.PHONY: fuzz
