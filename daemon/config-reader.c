@@ -8,7 +8,6 @@
 #include "daemon/config-reader.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -98,7 +97,7 @@ static int read_number(const ConfigReader *r, const ConfigPlace *place, json_obj
         if (f->kind == CONFIG_NUMBER)
                 *(double *) target = number;
         else
-                *(uint64_t *) target = (uint64_t) llround(whole ? number : number * USEC_PER_SEC);
+                *(uint64_t *) target = (uint64_t) (whole ? number : number * USEC_PER_SEC + 0.5);
         return 0;
 }
 
@@ -147,7 +146,7 @@ int config_read_string(const ConfigReader *r, const ConfigPlace *place, json_obj
 }
 
 static int write_number(json_object *o, const char *key, double number) {
-        if (number == floor(number))
+        if (number == (double) (uint64_t) number)
                 return json_put_uint(o, key, (uint64_t) number);
         return json_put_number(o, key, number);
 }

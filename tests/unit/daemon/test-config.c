@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <criterion/criterion.h>
+
+#include "daemon/config.h"
+#include "lib/buffer.h"
+#include "lib/fd-util.h"
+
+TestSuite(config, .timeout = 20);
+
+static Config *parse(const char *text) {
+        _cleanup_free_ char *why = NULL;
+        Config *c = NULL;
+
+        cr_assert_eq(config_parse("F", text, strlen(text), &c, &why), 0, "%s", why ?: "?");
+        cr_assert_null(why);
+        cr_assert_not_null(c);
+        return c;
+}
+
+static void refuse(const char *text, const char *expected) {
+        _cleanup_free_ char *why = NULL;
+        Config *c = NULL;
+
+        cr_assert_lt(config_parse("F", text, strlen(text), &c, &why), 0, "accepted: %s", text);
+        cr_assert_null(c);
+        cr_assert_not_null(why);
+        cr_assert_str_eq(why, expected);
+}
+
+static char *text_of(const Config *c) {
+        _cleanup_json_ json_object *o = config_to_json(c);
+
+        cr_assert_not_null(o);
+        return strdup(json_text(o, NULL));
+}
+
+Test(config, builtin) {
+        _cleanup_(config_freep) Config *c = NULL;
+        _cleanup_free_ char *why = NULL;
+
+        cr_assert_eq(config_load(NULL, &c, &why), 0);
+        cr_assert_eq(c->defaults.memory_mb, 512);
+        cr_assert_eq(c->max.timeout_usec, 3600 * USEC_PER_SEC);
+        cr_assert_eq(c->session.standby_usec, 900 * USEC_PER_SEC);
+        cr_assert_eq(c->session.idle_usec, 8 * 3600 * USEC_PER_SEC);
+        cr_assert_eq(c->session.lifetime_usec, 24 * 3600 * USEC_PER_SEC);
+        cr_assert_not(c->session.end_on_disconnect);
+        cr_assert_eq(c->user.sessions_max, 256);
+        cr_assert_eq(c->user.connections_max, 256);
+        cr_assert_eq(c->user.memory_mb_max, UINT64_MAX);
+        cr_assert_eq(environment_table_size(c->environments), 4);
+}
+
+Test(config, everything) {
+        _cleanup_(config_freep) Config *c = parse(
+                "/* limits */ {\n"
+                "  \"defaults\": { \"timeout_seconds\": 1.5, \"memory_mb\": 100, \"cpus\": 0.5, \"disk_mb\": 10,\n"
+                "                \"processes\": 99 },      // of a session\n"
+                "  \"max\": { \"timeout_seconds\": 60, \"memory_mb\": 200, \"cpus\": 1, \"disk_mb\": 20,\n"
+                "           \"processes\": 100 },\n"
+                "  \"session\": { \"idle_timeout_seconds\": 0, \"max_lifetime_seconds\": 0.25,\n"
+                "               \"standby_after_seconds\": 7, \"on_disconnect\": \"end\" },\n"
+                "  \"user\": { \"max_sessions\": 3, \"max_connections\": 4, \"max_memory_mb\": 1000 },\n"
+                "  \"environments\": { \"data\": { \"preset\": \"python\", \"memory_mb\": 150, \"cpus\": 0.25,\n"
+                "                                \"timeout_seconds\": 2, \"description\": \"d\\u00e4ta\" },\n"
+                "                    \"two\": { \"interpreters\": [\"shell\", \"node\"] } } }\n");
+        const Environment *e;
+
+        cr_assert_eq(c->defaults.timeout_usec, 1500 * USEC_PER_MSEC);
+        cr_assert_eq(c->defaults.memory_mb, 100);
+        cr_assert_float_eq(c->defaults.cpus, 0.5, 1e-9);
+        cr_assert_eq(c->defaults.processes, 99);
+        cr_assert_eq(c->max.disk_mb, 20);
+        cr_assert_eq(c->session.idle_usec, USEC_INFINITY);
+        cr_assert_eq(c->session.lifetime_usec, 250 * USEC_PER_MSEC);
+        cr_assert(c->session.end_on_disconnect);
+        cr_assert_eq(c->user.memory_mb_max, 1000);
+
+        e = environment_table_find(c->environments, "data");
+        cr_assert(environment_has(e, INTERPRETER_PYTHON) && e->n_interpreters == 1);
+        cr_assert_not(e->is_preset);
+        cr_assert_str_eq(e->description, "d\xc3\xa4ta");
+        cr_assert_eq(e->timeout_usec, 2 * USEC_PER_SEC);
+        e = environment_table_find(c->environments, "two");
+        cr_assert_eq(e->interpreters[0], INTERPRETER_BASH);
+        cr_assert_eq(e->interpreters[1], INTERPRETER_NODE);
+        cr_assert_eq(e->memory_mb, 0);
+}
+
+Test(config, written_and_read_back) {
+        const char *const texts[] = {
+                "{}",
+                "{\"defaults\":{\"timeout_seconds\":0.123456,\"cpus\":0.1},\"session\":{\"idle_timeout_seconds\":0},"
+                "\"user\":{\"max_memory_mb\":64},\"environments\":{\"python\":{\"timeout_seconds\":9},"
+                "\"shell\":{\"interpreters\":[\"bash\"]},\"x\":{\"preset\":\"default\",\"cpus\":3.5}}}",
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
+                _cleanup_(config_freep) Config *c = parse(texts[i]), *again = NULL;
+                _cleanup_free_ char *first = text_of(c), *second = NULL;
+
+                again = parse(first);
+                second = text_of(again);
+                cr_assert_str_eq(first, second);
+                cr_assert_eq(c->defaults.timeout_usec, again->defaults.timeout_usec);
+                cr_assert_eq(c->session.idle_usec, again->session.idle_usec);
+                for (size_t k = 0; k < environment_table_size(c->environments); k++)
+                        cr_assert_eq(environment_table_get(c->environments, k)->is_preset,
+                                     environment_table_get(again->environments, k)->is_preset);
+        }
+}
+
+Test(config, limits_of_a_preset) {
+        _cleanup_(config_freep) Config *c = parse("{\"environments\":{\"node\":{\"memory_mb\":99}}}");
+        const Environment *e = environment_table_find(c->environments, "node");
+
+        cr_assert(e->is_preset);
+        cr_assert_eq(e->memory_mb, 99);
+        cr_assert(environment_has(e, INTERPRETER_NODE));
+        cr_assert_eq(environment_table_size(c->environments), 4);
+}
+
+Test(config, preset_redefined) {
+        _cleanup_(config_freep) Config *c = parse("{\"environments\":{\"node\":{\"interpreters\":[\"bash\"]},"
+                                                  "\"n\":{\"preset\":\"node\"}}}");
+
+        cr_assert_not(environment_table_find(c->environments, "node")->is_preset);
+        cr_assert(environment_has(environment_table_find(c->environments, "n"), INTERPRETER_NODE), "the built-in one");
+}
+
+Test(config, lower_maximum_lowers_the_default) {
+        _cleanup_(config_freep) Config *c = parse("{\"max\":{\"memory_mb\":64,\"processes\":20}}");
+
+        cr_assert_eq(c->defaults.memory_mb, 64);
+        cr_assert_eq(c->defaults.processes, 20);
+}
+
+Test(config, unknown_keys) {
+        refuse("{\"x\":1}", "F: x: unknown key; known: defaults, max, session, user, environments");
+        refuse("{\"max\":{\"memory\":1}}",
+               "F: max.memory: unknown key; known: timeout_seconds, memory_mb, cpus, disk_mb, processes");
+        refuse("{\"environments\":{\"py\":{\"foo\":1}}}",
+               "F: environments.py.foo: unknown key; known: preset, interpreters, description, timeout_seconds, "
+               "memory_mb, cpus");
+        refuse("{\"a\\u001b[2J\":1}", "F: 'a\\x1b[2J': unknown key; known: defaults, max, session, user, environments");
+}
+
+Test(config, wrong_types) {
+        refuse("[]", "F: must be an object");
+        refuse("null", "F: must be an object");
+        refuse("{\"max\":[]}", "F: max: must be an object");
+        refuse("{\"session\":null}", "F: session: must be an object");
+        refuse("{\"environments\":7}", "F: environments: must be an object");
+        refuse("{\"environments\":{\"a\":[]}}", "F: environments.a: must be an object");
+        refuse("{\"max\":{\"memory_mb\":\"1\"}}", "F: max.memory_mb: must be a whole number");
+        refuse("{\"max\":{\"memory_mb\":64.5}}", "F: max.memory_mb: must be a whole number");
+        refuse("{\"max\":{\"cpus\":true}}", "F: max.cpus: must be a number");
+        refuse("{\"max\":{\"cpus\":null}}", "F: max.cpus: must be a number");
+        refuse("{\"session\":{\"on_disconnect\":true}}", "F: session.on_disconnect: must be a string");
+        refuse("{\"session\":{\"on_disconnect\":\"stay\"}}",
+               "F: session.on_disconnect: must be \"keep\" or \"end\"");
+}
+
+Test(config, out_of_range) {
+        refuse("{\"max\":{\"memory_mb\":31}}", "F: max.memory_mb: must be from 32 to 16777216");
+        refuse("{\"max\":{\"memory_mb\":-1}}", "F: max.memory_mb: must be from 32 to 16777216");
+        refuse("{\"max\":{\"memory_mb\":18446744073709551615}}", "F: max.memory_mb: must be from 32 to 16777216");
+        refuse("{\"max\":{\"cpus\":0}}", "F: max.cpus: must be from 0.01 to 4096");
+        refuse("{\"max\":{\"cpus\":1e999}}", "F:1:1: not valid JSON");
+        refuse("{\"session\":{\"idle_timeout_seconds\":-0.5}}",
+               "F: session.idle_timeout_seconds: must be 0 or from 0.01 to 31536000");
+        refuse("{\"user\":{\"max_sessions\":0}}", "F: user.max_sessions: must be from 1 to 65536");
+}
+
+Test(config, environments_refused) {
+        refuse("{\"environments\":{\"a\":{}}}", "F: environments.a: needs \"preset\" or \"interpreters\"");
+        refuse("{\"environments\":{\"a\":{\"interpreters\":[]}}}",
+               "F: environments.a.interpreters: must be a list of at least one interpreter");
+        refuse("{\"environments\":{\"a\":{\"interpreters\":\"bash\"}}}",
+               "F: environments.a.interpreters: must be a list of at least one interpreter");
+        refuse("{\"environments\":{\"a\":{\"interpreters\":[1]}}}",
+               "F: environments.a.interpreters: must be a string");
+        refuse("{\"environments\":{\"a\":{\"interpreters\":[\"bash\",\"shell\"]}}}",
+               "F: environments.a.interpreters: must name \"python\", \"bash\" and \"node\" at most once each");
+        refuse("{\"environments\":{\"a\":{\"interpreters\":[\"ruby\"]}}}",
+               "F: environments.a.interpreters: must name \"python\", \"bash\" and \"node\" at most once each");
+        refuse("{\"environments\":{\"a\":{\"preset\":\"bash\"}}}",
+               "F: environments.a.preset: must be \"python\", \"shell\", \"node\" or \"default\"");
+        refuse("{\"environments\":{\"a\":{\"preset\":\"node\",\"interpreters\":[\"node\"]}}}",
+               "F: environments.a: \"preset\" and \"interpreters\" exclude each other");
+        refuse("{\"environments\":{\"a b\":{\"preset\":\"node\"}}}",
+               "F: environments.'a b': a name has letters, digits, \"-\" and \"_\", at most 64");
+        refuse("{\"environments\":{\"\":{\"preset\":\"node\"}}}",
+               "F: environments.'': a name has letters, digits, \"-\" and \"_\", at most 64");
+        refuse("{\"environments\":{\"a\":{\"preset\":\"node\",\"description\":\"x\\u0000y\"}}}",
+               "F: environments.a.description: must not have NUL characters");
+}
+
+Test(config, too_many_environments) {
+        _cleanup_(buffer_done) Buffer b = {};
+        _cleanup_free_ char *text = NULL;
+
+        cr_assert_eq(buffer_append_str(&b, "{\"environments\":{"), 0);
+        for (unsigned i = 0; i <= ENVIRONMENTS_MAX; i++)
+                cr_assert_eq(buffer_printf(&b, "%s\"e%u\":{\"preset\":\"node\"}", i ? "," : "", i), 0);
+        cr_assert_eq(buffer_append_str(&b, "}}"), 0);
+        cr_assert_eq(buffer_take(&b, &text, NULL), 0);
+        refuse(text, "F: environments.e60: one environment too many, 64 are possible");
+}
+
+Test(config, long_description) {
+        _cleanup_free_ char *text = NULL;
+
+        cr_assert_gt(asprintf(&text, "{\"environments\":{\"a\":{\"preset\":\"node\",\"description\":\"%0600d\"}}}", 0), 0);
+        refuse(text, "F: environments.a.description: must not be longer than 512 bytes");
+}
+
+Test(config, syntax) {
+        refuse("", "F:1:1: not valid JSON");
+        refuse("{", "F:1:2: not valid JSON");
+        refuse("{\n  \"max\": {\"cpus\": 1,}}", "F:2:21: not valid JSON");
+        refuse("{} x", "F:1:4: not valid JSON");
+        refuse("{/* open", "F:1:9: not valid JSON");
+        refuse("{\"max\":{},\"max\":{}}", "F:1:1: not valid JSON");
+        refuse("{\"x\":\"\xff\"}", "F:1:7: not valid JSON");
+}
+
+/* Every cut of a good file is refused, and none of them leaks or crashes. */
+Test(config, truncated) {
+        const char text[] = "{\"defaults\":{\"cpus\":1.5},/* c */\"environments\":{\"a\":{\"interpreters\":[\"bash\"]}}}";
+
+        for (size_t size = 0; size < strlen(text); size++) {
+                _cleanup_free_ char *why = NULL;
+                Config *c = NULL;
+
+                cr_assert_lt(config_parse("F", text, size, &c, &why), 0);
+                cr_assert_not_null(why);
+                cr_assert_null(c);
+        }
+}
+
+Test(config, deep) {
+        char text[4001];
+
+        memset(text, '[', 2000);
+        memset(text + 2000, ']', 2000);
+        text[4000] = '\0';
+        {
+                _cleanup_free_ char *why = NULL;
+                Config *c = NULL;
+
+                cr_assert_lt(config_parse("F", text, 4000, &c, &why), 0);
+                cr_assert_not_null(why);
+        }
+}
+
+static void write_config(const char *path, off_t size, const char *text) {
+        _cleanup_close_ int fd = open(path, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0600);
+
+        cr_assert_geq(fd, 0);
+        cr_assert_eq(write_full(fd, text, strlen(text)), 0);
+        if (size > 0)
+                cr_assert_eq(ftruncate(fd, size), 0);
+}
+
+Test(config, files) {
+        char directory[] = "/tmp/test-config-XXXXXX";
+        _cleanup_free_ char *path = NULL, *why = NULL, *expected = NULL;
+        _cleanup_(config_freep) Config *c = NULL;
+
+        cr_assert_not_null(mkdtemp(directory));
+        cr_assert_gt(asprintf(&path, "%s/config.json", directory), 0);
+
+        cr_assert_eq(config_load(path, &c, &why), -ENOENT);
+        cr_assert_gt(asprintf(&expected, "%s: No such file or directory", path), 0);
+        cr_assert_str_eq(why, expected);
+        why = mfree(why);
+
+        write_config(path, 0, "{\"max\":{\"cpus\":3}} // three");
+        cr_assert_eq(config_load(path, &c, &why), 0);
+        cr_assert_float_eq(c->max.cpus, 3, 1e-9);
+        c = config_free(c);
+
+        write_config(path, CONFIG_SIZE_MAX + 1, "{}");
+        cr_assert_lt(config_load(path, &c, &why), 0);
+        cr_assert_not_null(strstr(why, "File too large"));
+        why = mfree(why);
+
+        cr_assert_eq(unlink(path), 0);
+        cr_assert_eq(mkfifo(path, 0600), 0);
+        cr_assert_lt(config_load(path, &c, &why), 0, "a pipe must neither hang nor be a configuration");
+        cr_assert_eq(unlink(path), 0);
+        why = mfree(why);
+
+        cr_assert_eq(config_load(directory, &c, &why), -EISDIR);
+        cr_assert_eq(rmdir(directory), 0);
+}
