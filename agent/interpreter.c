@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -18,13 +17,9 @@
 #include "agent/launch.h"
 #include "lib/fd-util.h"
 
-/* Pipes and the place they are read into start small and grow when output fills them. They shrink after the
- * turn: memory is counted to the session, and pipes to the user, who has only so much of them outside, too
- * (pipe(7), pipe-user-pages-soft). */
-#define PIPE_SIZE (64 * 1024)
-#define PIPE_SIZE_GROWN (1024 * 1024)
-#define READ_SIZE (16 * KIB)
-#define READ_SIZE_GROWN (256 * KIB)
+/* What a pipe holds by default. Larger pipes were measured to gain nothing, and would be counted against what
+ * the user may have of them outside the jail, too (pipe(7), pipe-user-pages-soft). */
+#define READ_SIZE (64 * KIB)
 
 #define ARGUMENTS_MAX 5
 
@@ -42,8 +37,8 @@ static const InterpreterKind kinds[INTERPRETERS_MAX] = {
         { "node", { "node", "--experimental-repl-await", "-e" }, driver_node },
 };
 
-static char read_small[READ_SIZE];
-static char *read_grown;
+/* Only the pages that output has reached take memory. */
+static char read_place[READ_SIZE];
 
 static void interpreter_init(Interpreter *i, const InterpreterKind *kind, SpoolDirectory *directory) {
         *i = (Interpreter) { .kind = kind, .control = -EBADF };
@@ -151,7 +146,7 @@ void interpreter_kill(Interpreter *i) {
 
 void interpreter_ended(Interpreter *i) {
         i->lost = i->lost || i->ready;
-        i->ready = i->killed = false;
+        i->ready = i->killed = i->unread = false;
         i->pid = 0;
         i->control = safe_close(i->control);
         i->reports = (ReportReader) {};
@@ -219,8 +214,10 @@ int interpreter_receive(Interpreter *i) {
         if (n < 0 && errno == EAGAIN)
                 return 0;
         if (n <= 0) {
+                /* That, rather than the end of file, is how unix(7) tells of data lost at the other end. */
+                i->unread = n < 0 && errno == ECONNRESET;
                 i->control = safe_close(i->control);
-                return -ECONNRESET;
+                return -EPIPE;
         }
 
         i->reports.size += (size_t) n;
@@ -228,29 +225,18 @@ int interpreter_receive(Interpreter *i) {
 }
 
 static ssize_t output_pipe_read(OutputPipe *p, size_t max, Buffer *frames) {
-        size_t size = read_grown ? READ_SIZE_GROWN : READ_SIZE;
-        char *place = read_grown ?: read_small;
         ssize_t n;
         int r = 0;
 
-        n = read(p->read_fd, place, MIN(size, max));
+        n = read(p->read_fd, read_place, MIN(sizeof(read_place), max));
         if (n <= 0)
                 return 0;
 
         if (frames)
-                r = output_feed(&p->output, place, (size_t) n, frames);
+                r = output_feed(&p->output, read_place, (size_t) n, frames);
         else
-                output_hold(&p->output, place, (size_t) n);
-        if (r < 0)
-                return r;
-
-        if ((size_t) n == READ_SIZE && frames && !p->grown) {
-                p->grown = true;
-                (void) fcntl(p->read_fd, F_SETPIPE_SZ, PIPE_SIZE_GROWN);
-                if (!read_grown)
-                        read_grown = malloc(READ_SIZE_GROWN);
-        }
-        return n;
+                output_hold(&p->output, read_place, (size_t) n);
+        return r < 0 ? r : n;
 }
 
 ssize_t interpreter_read(Interpreter *i, InterpreterStream stream, Buffer *frames) {
@@ -273,21 +259,4 @@ int interpreter_drain(Interpreter *i, InterpreterStream stream, Buffer *frames) 
         }
 
         return 0;
-}
-
-void interpreter_shrink(Interpreter *i) {
-        bool any = false;
-
-        for (size_t k = 0; k < _INTERPRETER_STREAM_MAX; k++) {
-                OutputPipe *p = &i->pipes[k];
-
-                any = any || p->grown;
-                /* Fails while more than that is in it; then the next turn's end may do it. */
-                if (p->grown && fcntl(p->read_fd, F_SETPIPE_SZ, PIPE_SIZE) >= 0)
-                        p->grown = false;
-        }
-
-        read_grown = mfree(read_grown);
-        if (any)
-                (void) malloc_trim(0);
 }

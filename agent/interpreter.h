@@ -26,7 +26,6 @@ typedef struct InterpreterKind InterpreterKind;
 
 typedef struct OutputPipe {
         int read_fd, write_fd;
-        bool grown;
         Output output;
 } OutputPipe;
 
@@ -36,6 +35,7 @@ typedef struct Interpreter {
         int control;                    /* -EBADF: no process, or one that has closed its end */
         bool ready;                     /* its driver has said so */
         bool killed;                    /* by us; it is not used any more, only reaped */
+        bool unread;                    /* it is gone and has not read all that it was sent */
         bool lost;                      /* one that had been ready is gone, and no turn was told so yet */
         ReportReader reports;
         Buffer unsent;                  /* what the control socket did not take */
@@ -63,7 +63,7 @@ int interpreter_make_token(char ret[DRIVER_TOKEN_LENGTH + 1]);
 int interpreter_execute(Interpreter *i, const char *token, const char *code, size_t size);
 void interpreter_flush(Interpreter *i);
 
-/* Receives from the driver. 1: reports may be complete now, 0: nothing there, -ECONNRESET: it hung up. */
+/* Receives from the driver. 1: reports may be complete now, 0: nothing there, -EPIPE: it hung up. */
 int interpreter_receive(Interpreter *i);
 
 /* Reads a piece of a stream: into frames as output of the running turn, or, if that is NULL, to be held for
@@ -71,5 +71,3 @@ int interpreter_receive(Interpreter *i);
 ssize_t interpreter_read(Interpreter *i, InterpreterStream stream, Buffer *frames);
 /* Reads all that was written to the stream before the call, and no more. */
 int interpreter_drain(Interpreter *i, InterpreterStream stream, Buffer *frames);
-/* Gives back what a flood of output made grow. */
-void interpreter_shrink(Interpreter *i);

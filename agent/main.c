@@ -27,6 +27,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -44,6 +45,8 @@
 #include "lib/log.h"
 #include "lib/text.h"
 
+/* Buffers from this size on, and unused heap of more, go back to the kernel at once when freed. */
+#define BIG_SIZE (64 * 1024)
 #define PLACEHOLDER_FD (LAUNCH_FDS - 1)
 
 typedef struct Agent {
@@ -250,6 +253,9 @@ static int agent_setup_signals(int *ret) {
 static int agent_setup(Agent *a, const char *argument) {
         const struct rlimit no_core = {};
         int r;
+
+        (void) mallopt(M_MMAP_THRESHOLD, BIG_SIZE);
+        (void) mallopt(M_TRIM_THRESHOLD, BIG_SIZE);
 
         r = agent_take_socket(argument, &a->link.fd);
         if (r < 0)

@@ -20,6 +20,8 @@
 #define READY_USEC (20 * USEC_PER_SEC)
 #define END_USEC (1 * USEC_PER_SEC)             /* from SIGKILL to the end of the process */
 #define DEATHS_MAX 2U
+/* SIGINT does nothing before the driver has begun with the turn, which nobody can see from outside. */
+#define SETTLE_USEC (20 * USEC_PER_MSEC)
 #define REPORTS_MAX 16U                         /* pieces read from a driver that is dead */
 
 #define EXIT_CODE_TIMED_OUT 124
@@ -46,7 +48,6 @@ static int turn_finish(Turn *t) {
                 r = output_finish(&i->pipes[INTERPRETER_STDOUT].output, t->frames, &result->out);
                 if (r >= 0)
                         r = output_finish(&i->pipes[INTERPRETER_STDERR].output, t->frames, &result->err);
-                interpreter_shrink(i);
         }
 
         if (result->timed_out)
@@ -59,7 +60,7 @@ static int turn_finish(Turn *t) {
 
         output_summary_done(&result->out);
         output_summary_done(&result->err);
-        buffer_done(&t->code);
+        buffer_consume(&t->code, buffer_size(&t->code));
         t->interpreter = NULL;
         t->stage = TURN_IDLE;
         return r;
@@ -101,6 +102,15 @@ static int turn_fail_start(Turn *t, int error) {
         return turn_finish(t);
 }
 
+static int turn_execute(Turn *t) {
+        return interpreter_execute(t->interpreter, t->token, buffer_data(&t->code), buffer_size(&t->code));
+}
+
+static void turn_enter_running(Turn *t) {
+        turn_enter(t, TURN_RUNNING, MAX(t->timeout_usec, SETTLE_USEC));
+        t->settled_usec = t->deadline_usec - MAX(t->timeout_usec, SETTLE_USEC) + SETTLE_USEC;
+}
+
 /* The code goes out with the start: by the time the driver can read, it is there. */
 static int turn_start(Turn *t) {
         Interpreter *i = t->interpreter;
@@ -120,7 +130,7 @@ static int turn_start(Turn *t) {
                 return turn_fail_start(t, r);
 
         turn_enter(t, TURN_STARTING, READY_USEC);
-        r = interpreter_execute(i, t->token, buffer_data(&t->code), buffer_size(&t->code));
+        r = turn_execute(t);
         return r == -EPIPE ? 0 : r;
 }
 
@@ -158,24 +168,23 @@ int turn_begin(Turn *t, uint64_t id, const char *payload, size_t size) {
         r = interpreter_make_token(t->token);
         if (r >= 0)
                 r = turn_begin_output(t);
+        if (r >= 0)
+                r = buffer_append(&t->code, request.code, request.code_size);
         if (r < 0)
                 return r;
 
-        if (t->interpreter->ready && !t->interpreter->killed) {
-                turn_enter(t, TURN_RUNNING, t->timeout_usec);
-                r = interpreter_execute(t->interpreter, t->token, request.code, request.code_size);
-                if (r != -EPIPE)
-                        return r;
-                /* It died unnoticed, without the code: another one can run it. */
-                interpreter_kill(t->interpreter);
-        }
-
-        r = buffer_append(&t->code, request.code, request.code_size);
-        if (r < 0)
-                return r;
         t->deaths = 0;
         t->backoff_usec = START_BACKOFF_USEC;
         t->start_until_usec = t->begun_usec + START_RETRY_USEC;
+        if (t->interpreter->ready && !t->interpreter->killed) {
+                r = turn_execute(t);
+                if (r >= 0)
+                        turn_enter_running(t);
+                if (r != -EPIPE)
+                        return r;
+                /* It died unnoticed: another one can run the code. */
+                interpreter_kill(t->interpreter);
+        }
         return turn_start(t);
 }
 
@@ -203,7 +212,7 @@ int turn_interrupt(Turn *t, uint64_t id) {
                 return 0;
         case TURN_RUNNING:
                 t->result.interrupted = true;
-                turn_interrupt_code(t);
+                t->deadline_usec = t->settled_usec;
                 return 0;
         case TURN_IDLE:
         case TURN_INTERRUPTED:
@@ -223,10 +232,9 @@ static void turn_on_ready(Turn *t, Interpreter *i) {
                 return;
 
         /* Only now does the turn's own time begin. */
-        buffer_done(&t->code);
         t->result.restarted = i->lost;
         i->lost = false;
-        turn_enter(t, TURN_RUNNING, t->timeout_usec);
+        turn_enter_running(t);
 }
 
 static bool turn_has_code_running(const Turn *t, const Interpreter *i) {
@@ -293,6 +301,7 @@ int turn_on_output(Turn *t, Interpreter *i, InterpreterStream stream) {
         return n < 0 ? (int) n : 0;
 }
 
+/* The code was not run, so another process can be given it. */
 static int turn_on_early_death(Turn *t, int status) {
         const char *name = interpreter_name(t->interpreter);
 
@@ -319,7 +328,7 @@ static void turn_set_death(Turn *t, int status, bool killed) {
 }
 
 int turn_on_death(Turn *t, pid_t pid, int status) {
-        bool was_killed, was_ready;
+        bool killed, ready, unread;
         Interpreter *i;
         int r;
 
@@ -334,8 +343,9 @@ int turn_on_death(Turn *t, pid_t pid, int status) {
                         return r;
         }
 
-        was_killed = i->killed;
-        was_ready = i->ready;
+        killed = i->killed;
+        ready = i->ready;
+        unread = i->unread;
         interpreter_ended(i);
         if (t->interpreter != i)
                 return 0;
@@ -345,12 +355,12 @@ int turn_on_death(Turn *t, pid_t pid, int status) {
         r = turn_drain(t);
         if (r < 0)
                 return r;
-        if (t->stage == TURN_STARTING)
+        if (t->stage == TURN_STARTING || (t->stage == TURN_RUNNING && unread))
                 return turn_on_early_death(t, status);
 
-        t->result.lost = was_ready;
+        t->result.lost = ready;
         if (!t->result.error)
-                turn_set_death(t, status, was_killed);
+                turn_set_death(t, status, killed);
         return turn_finish(t);
 }
 
@@ -370,10 +380,12 @@ int turn_on_deadline(Turn *t) {
                 turn_kill(t);
                 return 0;
         case TURN_RUNNING:
-                t->result.timed_out = true;
+                t->result.timed_out = !t->result.interrupted;
                 turn_interrupt_code(t);
                 return 0;
         case TURN_INTERRUPTED:
+                /* Again: on a busy machine the first may have come before the driver began. */
+                (void) kill(i->pid, SIGINT);
                 children_kill(i->pid, t->begun_ticks);
                 turn_enter(t, TURN_CHILDREN_KILLED, AGENT_INTERRUPT_GRACE_USEC);
                 return 0;

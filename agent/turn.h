@@ -33,10 +33,11 @@ typedef struct Turn {
         uint64_t timeout_usec;
         uint64_t deadline_usec;         /* of the stage */
 
-        Buffer code;                    /* until the driver is ready: for one more try */
+        Buffer code;                    /* should it have to be sent to another process */
+        uint64_t settled_usec;          /* when the driver will have begun to run it */
         uint64_t backoff_usec;
         uint64_t start_until_usec;      /* when to stop trying */
-        unsigned deaths;                /* of interpreters before they were ready */
+        unsigned deaths;                /* of interpreters before they had the code */
 
         TurnResult result;
 } Turn;

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -41,16 +42,34 @@ class Turn:
         return self.head[STDERR] + self.tail[STDERR]
 
 
-class Agent:
-    """An agent process. kinds: which interpreters are the fake one; real: the rest is found in PATH."""
+def become(uid, nproc=None, fsize=None, ignore_sigchld=False):
+    """In the child, before the agent is executed."""
+    if nproc is not None:
+        resource.setrlimit(resource.RLIMIT_NPROC, (nproc, nproc))
+    if fsize is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (fsize, fsize))
+    if ignore_sigchld:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    if uid is not None:
+        os.setgroups([])
+        os.setresgid(uid, uid, uid)
+        os.setresuid(uid, uid, uid)
 
-    def __init__(self, fake=("python3",), real=False, namespace=False, env=None, wait=WAIT):
+
+class Agent:
+    """An agent process. fake: which programs are the fake driver; path: where others are; namespace: as pid 1
+    of one; uid, nproc, fsize, ignore_sigchld: what it is started as and with."""
+
+    def __init__(self, fake=("python3",), path=":/usr/bin:/bin", namespace=False, env=None, wait=WAIT, uid=None, **inherited):
         self.directory = tempfile.mkdtemp(prefix="nix-sandbox-agent-")
         self.workspace = os.path.join(self.directory, "workspace")
         self.number, self.inbox, self.wait = 0, b"", wait
         programs = os.path.join(self.directory, "bin")
         os.mkdir(self.workspace)
         os.mkdir(programs)
+        if uid is not None:
+            os.chmod(self.directory, 0o755)
+            os.chown(self.workspace, uid, uid)
         for name in fake:
             os.symlink(FAKE, os.path.join(programs, name))
         ours, theirs = socket.socketpair()
@@ -59,11 +78,10 @@ class Agent:
         command = [AGENT, str(theirs.fileno())]
         if namespace:
             command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"] + command
-        path = programs + (":/usr/local/bin:/usr/bin:/bin" if real else "")
         self.process = subprocess.Popen(
             command, cwd=self.workspace, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
-            env={"PATH": path if not namespace else programs + ":/usr/bin:/bin", "HOME": self.workspace,
-                 "LANG": "C.UTF-8", **(env or {})})
+            preexec_fn=lambda: become(uid, **inherited),
+            env={"PATH": programs + path, "HOME": self.workspace, "LANG": "C.UTF-8", **(env or {})})
         theirs.close()
         kind, turn, payload = self.receive()
         assert (kind, turn) == (EVENT, 0)

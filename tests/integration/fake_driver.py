@@ -26,7 +26,7 @@ def done(status=0, state="kept", of=None):
 
 def on_interrupt(number, frame):
     if token:
-        raise KeyboardInterrupt
+        raise KeyboardInterrupt     # as drivers do: outside a turn it does nothing
 
 
 def read_turn(inbox):
