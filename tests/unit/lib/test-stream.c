@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <criterion/criterion.h>
+
+#include "lib/fd-util.h"
+#include "lib/stream.h"
+
+#define INPUT_MAX (100 * KIB)
+#define OUTPUT_MAX MIB
+
+static sd_event *event;
+static Stream *stream;
+static int peer = -EBADF;
+static unsigned n_inputs, n_hangups, n_eofs, n_drained;
+static int hangup_error;
+static bool consume, free_on_input, free_on_drained, free_on_eof, free_on_hangup;
+static size_t n_received;
+
+static void on_input(Stream *s, Buffer *input, void *userdata) {
+        cr_assert_eq(userdata, &stream);
+        cr_assert_eq(input, stream_input(s));
+        cr_assert_gt(buffer_size(input), 0);
+        cr_assert_eq(n_hangups, 0, "nothing follows a hang-up");
+        n_inputs++;
+        n_received += consume ? buffer_size(input) : 0;
+        if (consume)
+                buffer_consume(input, buffer_size(input));
+        if (free_on_input)
+                stream = stream_free(stream);
+}
+
+static void on_hangup(Stream *s, int error, void *userdata) {
+        n_hangups++;
+        hangup_error = error;
+        cr_assert_eq(stream_write(s, "x", 1), -EPIPE);
+        if (free_on_hangup)
+                stream = stream_free(stream);
+}
+
+static void on_eof(Stream *s, void *userdata) {
+        n_eofs++;
+        if (free_on_eof)
+                stream = stream_free(stream);
+}
+
+static void on_drained(Stream *s, void *userdata) {
+        cr_assert_eq(stream_queued(s), 0);
+        n_drained++;
+        if (free_on_drained)
+                stream = stream_free(stream);
+}
+
+static void pump(void) {
+        for (int i = 0; i < 100000; i++)
+                if (sd_event_run(event, 0) == 0)
+                        return;
+
+        cr_assert(false, "the event loop spins");
+}
+
+static void open_stream(bool with_eof) {
+        const StreamLimits limits = { .input_max = INPUT_MAX, .output_max = OUTPUT_MAX };
+        const StreamHandlers handlers = {
+                .on_input = on_input,
+                .on_hangup = on_hangup,
+                .on_drained = on_drained,
+                .on_eof = with_eof ? on_eof : NULL,
+        };
+        int fds[2];
+
+        cr_assert(sd_event_new(&event) >= 0);
+        cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), 0);
+        peer = fds[1];
+        consume = true;
+        cr_assert_eq(stream_new(event, fds[0], "test", &limits, &handlers, &stream, &stream), 0);
+}
+
+static void setup(void) {
+        open_stream(/* with_eof= */ true);
+}
+
+static void teardown(void) {
+        stream = stream_free(stream);
+        peer = safe_close(peer);
+        event = sd_event_unref(event);
+}
+
+TestSuite(stream, .init = setup, .fini = teardown, .timeout = 20);
+
+/* What the peer gets, at most size bytes. */
+static size_t peer_read(char *data, size_t size) {
+        size_t n = 0;
+        ssize_t k;
+
+        while (n < size && (k = recv(peer, data + n, size - n, MSG_DONTWAIT)) > 0) {
+                n += (size_t) k;
+                pump();
+        }
+
+        return n;
+}
+
+Test(stream, writes_at_once) {
+        char data[10];
+
+        cr_assert_eq(stream_write(stream, "one", 3), 0);
+        cr_assert_eq(stream_write2(stream, "two", 3, "four", 4), 0);
+        cr_assert_eq(stream_write2(stream, "", 0, "", 0), 0);
+        cr_assert_eq(stream_queued(stream), 0);
+        cr_assert_eq(recv(peer, data, sizeof(data), MSG_DONTWAIT), 10, "without the event loop");
+        cr_assert(memcmp(data, "onetwofour", 10) == 0);
+}
+
+Test(stream, queues_in_order_what_the_socket_does_not_take) {
+        _cleanup_free_ char *data = malloc(OUTPUT_MAX), *got = malloc(OUTPUT_MAX);
+
+        for (size_t i = 0; i < OUTPUT_MAX; i++)
+                data[i] = (char) (i * 7 + (i >> 9));
+
+        cr_assert_eq(stream_write2(stream, data, 300 * KIB, data + 300 * KIB, 100 * KIB), 0);
+        cr_assert_gt(stream_queued(stream), 0);
+        for (size_t i = 400 * KIB; i < 800 * KIB; i += 100 * KIB)
+                cr_assert_eq(stream_write2(stream, data + i, 13, data + i + 13, 100 * KIB - 13), 0);
+
+        cr_assert_eq(peer_read(got, OUTPUT_MAX), 800 * KIB);
+        cr_assert(memcmp(data, got, 800 * KIB) == 0);
+        cr_assert_eq(n_drained, 1);
+        cr_assert_eq(stream_queued(stream), 0);
+
+        cr_assert_eq(stream_write(stream, "x", 1), 0);
+        pump();
+        cr_assert_eq(n_drained, 1, "only after something was queued");
+}
+
+Test(stream, output_is_capped_and_goes_on) {
+        _cleanup_free_ char *data = calloc(1, OUTPUT_MAX + 1), *got = malloc(2 * OUTPUT_MAX);
+        size_t n = 0;
+
+        cr_assert_eq(stream_write(stream, data, OUTPUT_MAX + 1), -ENOBUFS);
+        cr_assert_eq(recv(peer, got, 1, MSG_DONTWAIT), -1, "all or nothing");
+
+        cr_assert_eq(stream_write(stream, data, OUTPUT_MAX), 0);
+        n = stream_queued(stream);
+        cr_assert_eq(stream_write(stream, data, OUTPUT_MAX - n + 1), -ENOBUFS);
+        cr_assert_eq(stream_queued(stream), n);
+        cr_assert_eq(stream_write(stream, data, OUTPUT_MAX - n), 0);
+
+        cr_assert_eq(peer_read(got, 2 * OUTPUT_MAX), 2 * OUTPUT_MAX - n);
+        cr_assert_eq(n_hangups, 0);
+}
+
+Test(stream, reads_short_and_long) {
+        _cleanup_free_ char *data = malloc(90 * KIB);
+
+        consume = false;
+        memset(data, 'a', 90 * KIB);
+        cr_assert_eq(send(peer, data, 10, 0), 10);
+        pump();
+        cr_assert_eq(buffer_size(stream_input(stream)), 10);
+        cr_assert_eq(send(peer, data, 80 * KIB, 0), 80 * KIB);
+        pump();
+        cr_assert_eq(buffer_size(stream_input(stream)), 80 * KIB + 10);
+        cr_assert(memcmp(buffer_data(stream_input(stream)), data, 80 * KIB + 10) == 0);
+}
+
+Test(stream, input_is_capped_and_goes_on) {
+        _cleanup_free_ char *data = calloc(1, 150 * KIB);
+
+        consume = false;
+        cr_assert_eq(send(peer, data, 150 * KIB, MSG_DONTWAIT), 150 * KIB);
+        pump();
+        cr_assert_eq(buffer_size(stream_input(stream)), INPUT_MAX);
+
+        consume = true;
+        buffer_consume(stream_input(stream), INPUT_MAX);
+        cr_assert(stream_set_reading(stream, true) >= 0);
+        pump();
+        cr_assert_eq(n_received, 150 * KIB - INPUT_MAX);
+}
+
+Test(stream, reading_can_be_paused) {
+        cr_assert(stream_set_reading(stream, false) >= 0);
+        cr_assert_eq(send(peer, "x", 1, 0), 1);
+        pump();
+        cr_assert_eq(n_inputs, 0);
+
+        cr_assert(stream_set_reading(stream, true) >= 0);
+        pump();
+        cr_assert_eq(n_inputs, 1);
+}
+
+Test(stream, one_read_a_wake_up) {
+        _cleanup_free_ char *data = calloc(1, 99 * KIB);
+
+        cr_assert_eq(send(peer, data, 99 * KIB, MSG_DONTWAIT), 99 * KIB);
+        cr_assert_eq(sd_event_run(event, 0), 1);
+        cr_assert_eq(n_inputs, 1);
+        cr_assert_lt(n_received, 99 * KIB, "a busy peer does not starve the others");
+        pump();
+        cr_assert_eq(n_received, 99 * KIB);
+}
+
+Test(stream, hang_up_comes_after_the_input) {
+        cr_assert_eq(send(peer, "bye", 3, 0), 3);
+        peer = safe_close(peer);
+        pump();
+        cr_assert_eq(n_received, 3);
+        cr_assert_eq(n_hangups, 1);
+        cr_assert_eq(hangup_error, 0);
+        cr_assert_eq(n_eofs, 0);
+        cr_assert_eq(stream_set_reading(stream, true), -EPIPE);
+}
+
+Test(stream, hang_up_is_noticed_while_paused) {
+        cr_assert_eq(send(peer, "bye", 3, 0), 3);
+        cr_assert(stream_set_reading(stream, false) >= 0);
+        peer = safe_close(peer);
+        pump();
+        cr_assert_eq(n_received, 3);
+        cr_assert_eq(n_hangups, 1);
+}
+
+Test(stream, hang_up_is_noticed_while_the_buffer_is_full) {
+        _cleanup_free_ char *data = calloc(1, 150 * KIB);
+
+        consume = false;
+        cr_assert_eq(send(peer, data, 150 * KIB, MSG_DONTWAIT), 150 * KIB);
+        pump();
+        peer = safe_close(peer);
+        pump();
+        cr_assert_eq(buffer_size(stream_input(stream)), 150 * KIB);
+        cr_assert_eq(n_hangups, 1);
+}
+
+Test(stream, hang_up_of_a_peer_that_had_not_read) {
+        _cleanup_free_ char *data = calloc(1, OUTPUT_MAX);
+
+        cr_assert_eq(stream_write(stream, data, OUTPUT_MAX), 0);
+        peer = safe_close(peer);
+        pump();
+        cr_assert_eq(n_hangups, 1);
+        cr_assert_eq(hangup_error, 0, "ECONNRESET is a hang-up like any other");
+        cr_assert_eq(n_drained, 0);
+}
+
+Test(stream, write_before_the_hang_up_is_noticed) {
+        peer = safe_close(peer);
+        cr_assert_eq(stream_write(stream, "x", 1), -EPIPE);
+        cr_assert_eq(n_hangups, 0, "not from inside the write");
+        pump();
+        cr_assert_eq(n_hangups, 1);
+}
+
+Test(stream, peer_that_takes_no_more) {
+        cr_assert_eq(shutdown(peer, SHUT_RD), 0);
+        cr_assert_eq(stream_write(stream, "x", 1), -EPIPE);
+        pump();
+        cr_assert_eq(n_hangups, 1);
+        cr_assert_eq(hangup_error, 0);
+}
+
+Test(stream, half_close_is_no_hang_up) {
+        char c;
+
+        cr_assert_eq(send(peer, "x", 1, 0), 1);
+        cr_assert_eq(shutdown(peer, SHUT_WR), 0);
+        pump();
+        cr_assert_eq(n_received, 1);
+        cr_assert_eq(n_eofs, 1);
+        cr_assert_eq(n_hangups, 0);
+
+        cr_assert_eq(stream_write(stream, "y", 1), 0);
+        cr_assert_eq(recv(peer, &c, 1, MSG_DONTWAIT), 1);
+        peer = safe_close(peer);
+        pump();
+        cr_assert_eq(n_eofs, 1);
+        cr_assert_eq(n_hangups, 1);
+}
+
+Test(stream, half_close_without_a_handler_is_a_hang_up) {
+        teardown();
+        open_stream(/* with_eof= */ false);
+        cr_assert_eq(shutdown(peer, SHUT_WR), 0);
+        pump();
+        cr_assert_eq(n_hangups, 1);
+}
+
+Test(stream, may_be_freed_in_any_callback) {
+        _cleanup_free_ char *data = calloc(1, OUTPUT_MAX);
+
+        free_on_input = true;
+        cr_assert_eq(send(peer, "x", 1, 0), 1);
+        peer = safe_close(peer);
+        pump();
+        cr_assert_null(stream);
+        cr_assert_eq(n_hangups, 0, "a freed stream is silent");
+        free_on_input = false;
+        teardown();
+
+        free_on_hangup = true;
+        setup();
+        peer = safe_close(peer);
+        pump();
+        cr_assert_null(stream);
+        teardown();
+
+        free_on_eof = true;
+        setup();
+        cr_assert_eq(shutdown(peer, SHUT_WR), 0);
+        pump();
+        cr_assert_null(stream);
+        teardown();
+
+        free_on_drained = true;
+        setup();
+        cr_assert_eq(stream_write(stream, data, OUTPUT_MAX), 0);
+        cr_assert_gt(peer_read(data, OUTPUT_MAX), 0);
+        cr_assert_null(stream);
+}
