@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What the files of the session object (session.c, session-start.c, session-turns.c) share with each other only. */
+/* What the files of the session object (session.c, session-start.c, session-turns.c, session-bounds.c) share with each other only. */
 
 #include "daemon/session.h"
 
@@ -11,9 +11,10 @@
 /* The one writer of s->state: asserts the table, logs, tells the event log. detail may be NULL. */
 void session_set_state(Session *s, SessionState state, const char *detail);
 
-/* Makes sure that session_on_time() runs by the earliest deadline there is. Cheap when one is armed already:
- * a timer that fires too early just looks and is armed again, so a turn costs no timer system calls. */
+/* session-bounds.c. session_arm_timer() makes sure that the timer fires by the earliest deadline there is; cheap
+ * when it is armed for an earlier time already. */
 void session_arm_timer(Session *s);
+int session_on_timer(sd_event_source *source, uint64_t usec, void *userdata);
 
 /* session-start.c */
 void session_start_on_time(Session *s, uint64_t now);   /* retry or give up */
@@ -28,6 +29,7 @@ void session_turns_fail_all(Session *s, const char *error, json_object *paramete
 uint64_t session_turns_next_deadline(const Session *s);
 extern const AgentLinkHandlers session_agent_handlers;
 
-/* session.c, for the agent handlers */
+/* session.c */
+void session_answer_end_waiters(Session *s);
 void session_on_hello(Session *s);
 void session_on_agent_gone(Session *s, const char *why);

@@ -63,6 +63,7 @@ typedef struct Session {
         /* Bounds, on CLOCK_MONOTONIC. */
         uint64_t created;
         uint64_t created_realtime;
+        uint64_t ended;                         /* when session_end() was called */
         uint64_t idle_since;                    /* end of the last turn */
         sd_event_source *timer;
         uint64_t timer_at;                      /* when it will fire; USEC_INFINITY: not armed */

@@ -22,10 +22,8 @@
 #include "daemon/spawn.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -35,11 +33,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "daemon/seccomp.h"
 #include "lib/process.h"
-
-#define JAIL_USER "nix-sandbox-jail"
-#define NOBODY_ID 65534U
 
 /* Numbers of descriptors in the child; after 2 in the order of child_fds. */
 enum {
@@ -66,103 +60,12 @@ typedef struct SpawnChild {
         uid_t uid;
         gid_t gid;
         int null_fd;
-        int fds[_CHILD_FD_MAX];         /* sources, by target; 2 is the stderr pipe */
+        int fds[_CHILD_FD_MAX];         /* sources, by target; 2 is the stderr pipe; the agent's is the context's */
         char **argv;
         /* Written by the child: */
         const char *volatile failed_step;
         volatile int error;
 } SpawnChild;
-
-/* Finds an executable file in PATH, as a service has it. */
-static char *find_program(const char *name) {
-        const char *path = getenv("PATH");
-        _cleanup_free_ char *copy = NULL;
-        char *state = NULL;
-
-        copy = strdup(path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
-        if (!copy)
-                return NULL;
-
-        for (char *dir = strtok_r(copy, ":", &state); dir; dir = strtok_r(NULL, ":", &state)) {
-                char *candidate;
-
-                if (dir[0] != '/')      /* relative to whatever the cwd is: never for a privileged program */
-                        continue;
-                if (asprintf(&candidate, "%s/%s", dir, name) < 0)
-                        return NULL;
-                if (access(candidate, X_OK) == 0)
-                        return candidate;
-                free(candidate);
-        }
-        return NULL;
-}
-
-static int open_agent(const char *agent_path, char **reterr_why) {
-        _cleanup_free_ char *dir = NULL, *beside = NULL;
-        const char *path = agent_path;
-        int fd, r;
-
-        if (!path) {
-                r = program_directory(&dir);
-                if (r < 0)
-                        return r;
-                if (asprintf(&beside, "%s/sandbox-agent", dir) < 0)
-                        return -ENOMEM;
-                path = access(beside, X_OK) == 0 ? beside : LIBEXECDIR "/sandbox-agent";
-        }
-
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (fd < 0) {
-                r = -errno;
-                if (asprintf(reterr_why, "Cannot open '%s': %s. Install nix-sandbox completely, or build it with "
-                             "'make'.", path, strerror(-r)) < 0)
-                        *reterr_why = NULL;
-                return r;
-        }
-        return fd;
-}
-
-static bool may_switch_user(void) {
-        struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-        struct __user_cap_data_struct data[2] = {};
-        const uint32_t wanted = (1U << CAP_SETUID) | (1U << CAP_SETGID);
-
-        if (syscall(SYS_capget, &header, data) < 0)
-                return false;
-        return (data[0].effective & wanted) == wanted;
-}
-
-static void find_jail_user(SpawnContext *c) {
-        const struct passwd *pw = getpwnam(JAIL_USER);
-
-        c->jail_uid = pw && pw->pw_uid != 0 ? pw->pw_uid : NOBODY_ID;
-        c->jail_gid = pw && pw->pw_gid != 0 ? pw->pw_gid : NOBODY_ID;
-}
-
-int spawn_context_init(SpawnContext *c, const char *agent_path, char **reterr_why) {
-        *c = (SpawnContext) { .agent_fd = -EBADF, .seccomp_fd = -EBADF, .files = JAIL_FILES_NONE };
-
-        c->agent_fd = open_agent(agent_path, reterr_why);
-        if (c->agent_fd < 0)
-                return c->agent_fd;
-
-        c->seccomp_fd = seccomp_filter_new();
-        if (c->seccomp_fd < 0)
-                return c->seccomp_fd;
-
-        c->bwrap = find_program("bwrap");
-        c->links = jail_host_links();
-        c->may_switch_user = may_switch_user();
-        find_jail_user(c);
-        return jail_files_new(&c->files);
-}
-
-void spawn_context_done(SpawnContext *c) {
-        c->bwrap = mfree(c->bwrap);
-        c->agent_fd = safe_close(c->agent_fd);
-        c->seccomp_fd = safe_close(c->seccomp_fd);
-        jail_files_done(&c->files);
-}
 
 /* ---- in the child: system calls only ---- */
 
@@ -173,16 +76,20 @@ _noreturn_ static void child_fail(SpawnChild *child, const char *step) {
 }
 
 static void child_set_fds(SpawnChild *child) {
+        int safe[_CHILD_FD_MAX];        /* not in *child: that is the daemon's memory */
+
         for (int i = STDERR_FILENO; i < _CHILD_FD_MAX; i++) {
-                child->fds[i] = fcntl(child->fds[i], F_DUPFD, CHILD_FD_SAFE);
-                if (child->fds[i] < 0)
+                int source = i == CHILD_FD_AGENT ? child->context->agent_fd : child->fds[i];
+
+                safe[i] = fcntl(source, F_DUPFD, CHILD_FD_SAFE);
+                if (safe[i] < 0)
                         child_fail(child, "duplicate descriptors");
         }
 
         if (dup2(child->null_fd, STDIN_FILENO) < 0 || dup2(child->null_fd, STDOUT_FILENO) < 0)
                 child_fail(child, "set standard descriptors");
         for (int i = STDERR_FILENO; i < _CHILD_FD_MAX; i++)
-                if (dup2(child->fds[i], i) < 0)
+                if (dup2(safe[i], i) < 0)
                         child_fail(child, "set descriptors");
 }
 
@@ -357,60 +264,58 @@ static int spawn_child(SpawnChild *child, Spawned *spawned, char **reterr_why) {
         return 0;
 }
 
+/* Everything the child needs, with its sources in child->fds; the caller closes them. */
+static int prepare_child(SpawnChild *child, Spawned *spawned) {
+        int sockets[2], pipes[2], r;
+
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
+                return -errno;
+        spawned->socket_fd = sockets[0];
+        child->fds[CHILD_FD_SOCKET] = sockets[1];
+
+        if (pipe2(pipes, O_CLOEXEC) < 0)
+                return -errno;
+        spawned->stderr_fd = pipes[0];
+        child->fds[STDERR_FILENO] = pipes[1];
+
+        r = fd_set_nonblock(spawned->socket_fd, true);
+        if (r >= 0)
+                r = fd_set_nonblock(spawned->stderr_fd, true);
+        if (r >= 0)
+                r = prepare_files(child->context, child->fds);
+        if (r >= 0)
+                r = prepare_arguments(child->context, child->request, &child->fds[CHILD_FD_ARGS], &child->argv);
+        return r;
+}
+
 int spawn_jail(const SpawnContext *c, const SpawnRequest *request, Spawned *ret, char **reterr_why) {
-        _cleanup_(jail_argv_freep) char **argv = NULL;
         _cleanup_(spawned_done) Spawned spawned = SPAWNED_NULL;
         _cleanup_close_ int null_fd = -EBADF;
-        int sockets[2], pipes[2], r;
         SpawnChild child = {
                 .context = c,
                 .request = request,
                 .uid = request->uid == 0 ? c->jail_uid : request->uid,
                 .gid = request->uid == 0 ? c->jail_gid : request->gid,
         };
+        int r;
 
         r = spawn_check(c, request, reterr_why);
         if (r < 0)
                 return r;
 
-        for (size_t i = 0; i < ELEMENTSOF(child.fds); i++)
-                child.fds[i] = -EBADF;
-        child.fds[CHILD_FD_AGENT] = c->agent_fd;
-
         null_fd = child.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
         if (null_fd < 0)
                 return -errno;
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) < 0)
-                return -errno;
-        spawned.socket_fd = sockets[0];
-        child.fds[CHILD_FD_SOCKET] = sockets[1];
+        for (size_t i = 0; i < ELEMENTSOF(child.fds); i++)
+                child.fds[i] = -EBADF;
 
-        if (pipe2(pipes, O_CLOEXEC) < 0)
-                r = -errno;
-        else {
-                spawned.stderr_fd = pipes[0];
-                child.fds[STDERR_FILENO] = pipes[1];
-                r = prepare_files(c, child.fds);
-        }
+        r = prepare_child(&child, &spawned);
         if (r >= 0)
-                r = prepare_arguments(c, request, &child.fds[CHILD_FD_ARGS], &argv);
-        if (r >= 0)
-                r = fd_set_nonblock(spawned.socket_fd, true);
-        if (r >= 0)
-                r = fd_set_nonblock(spawned.stderr_fd, true);
-        if (r >= 0) {
-                int sources[_CHILD_FD_MAX];
-
-                child.argv = argv;
-                /* The child changes its copy of the numbers in our memory; ours are closed below. */
-                memcpy(sources, child.fds, sizeof(sources));
                 r = spawn_child(&child, &spawned, reterr_why);
-                memcpy(child.fds, sources, sizeof(sources));
-        }
 
-        child.fds[CHILD_FD_AGENT] = -EBADF;     /* belongs to the context */
         for (size_t i = 0; i < ELEMENTSOF(child.fds); i++)
                 (void) safe_close(child.fds[i]);
+        (void) jail_argv_free(child.argv);
         if (r < 0)
                 return r;
 

@@ -29,8 +29,28 @@ check-unit: $(UNIT_PROGRAMS)
 # The same programs from objects of their own, without what _FORTIFY_SOURCE would catch first. One test at a
 # time, because criterion itself leaks where it runs several.
 asan:
-	UNIT_JOBS=1 $(MAKE) BUILD=$(BUILD)/asan OPTIMIZE='-O1 -g' HARDENING=-fno-omit-frame-pointer \
+	UNIT_JOBS=1 $(MAKE) -j$$(nproc) BUILD=$(BUILD)/asan OPTIMIZE='-O1 -g' HARDENING=-fno-omit-frame-pointer \
 	        CFLAGS='-fsanitize=address,undefined -fno-sanitize-recover=all' check-unit
 .PHONY: asan
 
 include tests/fuzz/fuzz.mk
+
+# Everything that needs no package to be there yet runs deps first, then make again, so that what deps installed is seen.
+check:
+	@tools/install-deps check
+	@$(MAKE) --no-print-directory BUILD=$(BUILD) -j$$(nproc) all unit
+	@tests/check --build $(BUILD)
+
+demo:
+	@tools/install-deps build
+	@$(MAKE) --no-print-directory BUILD=$(BUILD) -j$$(nproc) all
+	@tests/demo/demo --build $(BUILD)
+
+bench: all
+	@bench/bench --build $(BUILD)
+
+tidy:
+	clang-tidy --quiet $(wildcard lib/*.c daemon/*.c shim/*.c ctl/*.c agent/*.c) -- -std=gnu17 -D_GNU_SOURCE -I. \
+	        -DLIBEXECDIR='""' -DBINDIR='""' $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
+
+.PHONY: check demo bench tidy

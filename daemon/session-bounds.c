@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What time does to a session: standby after a while, the ends of its life, retries, and the removal of what a
+ * killed one leaves. All of it hangs on one timer, which is only ever moved to an earlier time; when it fires
+ * it looks at every deadline and is armed for the next. So a turn costs no timer system calls. The freezer, by
+ * hand or by standby, is here too.
+ */
+
+#include "daemon/session-private.h"
+
+#include "daemon/manager.h"
+#include "lib/log.h"
+
+/* How long the cgroup of a killed session is waited for, and how often it is looked at. */
+#define SESSION_REMOVE_FIRST_USEC (1 * USEC_PER_MSEC)
+#define SESSION_REMOVE_PAUSE_MAX_USEC (100 * USEC_PER_MSEC)
+#define SESSION_REMOVE_USEC (10 * USEC_PER_SEC)
+
+/* A sandbox without a name whose caller was answered early stays this long for Wait. */
+#define SESSION_PARKED_USEC (10 * 60 * USEC_PER_SEC)
+
+/* The jail's monitor is gone: wait until the kernel has let go of the rest, then the session is over. */
+static void session_remove_on_time(Session *s, uint64_t now) {
+        uint64_t waited = now - s->ended;
+        int r;
+
+        if (s->pid > 0 || s->retry_at == 0 || s->retry_at > now) {
+                if (s->pid > 0 && waited > SESSION_REMOVE_USEC) {
+                        log_error("Session %s: its jail (pid %d) does not end after SIGKILL; left alone.", s->id, (int) s->pid);
+                        session_drop_jail(s);
+                        s->retry_at = now;
+                }
+                return;
+        }
+
+        r = s->cgroup ? cgroup_remove(s->cgroup) : 0;
+        if (r == -EBUSY && waited < SESSION_REMOVE_USEC) {
+                (void) cgroup_kill(s->cgroup);
+                s->retry_at = now + MIN(MAX(waited, SESSION_REMOVE_FIRST_USEC), SESSION_REMOVE_PAUSE_MAX_USEC);
+                return;
+        }
+        if (r < 0)
+                (void) log_error_errno(r, "Session %s: failed to remove its cgroup %s: %m", s->id, cgroup_path(s->cgroup));
+
+        s->retry_at = 0;
+        session_set_state(s, SESSION_DEAD, NULL);
+        session_answer_end_waiters(s);
+        manager_queue_gc(s->manager);
+}
+
+/* ---- freezing ---- */
+
+int session_freeze(Session *s) {
+        int r;
+
+        if (s->state == SESSION_FROZEN)
+                return 0;
+        if (session_is_busy(s))
+                return -EBUSY;
+        if (!s->cgroup)
+                return -EOPNOTSUPP;
+
+        r = cgroup_freeze(s->cgroup, true);
+        if (r < 0)
+                return r;
+        session_set_state(s, SESSION_FROZEN, "by hand");
+        session_arm_timer(s);
+        return 0;
+}
+
+int session_thaw(Session *s) {
+        int r;
+
+        if (s->state == SESSION_RUNNING)
+                return 0;
+
+        r = cgroup_freeze(s->cgroup, false);
+        if (r < 0)
+                return r;
+        session_set_state(s, SESSION_RUNNING, NULL);
+        session_arm_timer(s);
+        return 0;
+}
+
+/* Standby does not wait for "frozen 1": a turn that comes before it just thaws again. */
+static void session_standby(Session *s) {
+        int r;
+
+        r = cgroup_freeze(s->cgroup, true);
+        if (r < 0) {
+                (void) cgroup_freeze(s->cgroup, false);
+                (void) log_warning_errno(r, "Session %s: failed to freeze it, it stays awake: %m", s->id);
+                s->idle_since = now_monotonic();
+                return;
+        }
+        session_set_state(s, SESSION_STANDBY, NULL);
+}
+
+/* ---- bounds ---- */
+
+static bool session_can_standby(const Session *s) {
+        return s->state == SESSION_RUNNING && s->cgroup && !session_is_busy(s) &&
+               cgroup_tree_has(s->manager->cgroups, CGROUP_FREEZE);
+}
+
+static uint64_t add_usec(uint64_t at, uint64_t delay) {
+        return delay == USEC_INFINITY ? USEC_INFINITY : at + delay;
+}
+
+static uint64_t session_idle_bound(const Session *s) {
+        return s->name ? s->manager->config->session.idle_usec : SESSION_PARKED_USEC;
+}
+
+static uint64_t session_next_deadline(const Session *s) {
+        const Config *config = s->manager->config;
+        uint64_t next = USEC_INFINITY;
+
+        if (s->state == SESSION_DEAD)
+                return USEC_INFINITY;
+        if (s->retry_at > 0)
+                next = MIN(next, s->retry_at);
+        if (s->state == SESSION_STOPPING)
+                return MIN(next, s->ended + SESSION_REMOVE_USEC + USEC_PER_SEC);
+
+        if (s->state == SESSION_STARTING)
+                next = MIN(next, s->start_deadline);
+        next = MIN(next, session_turns_next_deadline(s));
+        next = MIN(next, add_usec(s->created, config->session.lifetime_usec));
+        if (!session_is_busy(s))
+                next = MIN(next, add_usec(s->idle_since, session_idle_bound(s)));
+        if (session_can_standby(s))
+                next = MIN(next, add_usec(s->idle_since, config->session.standby_usec));
+        return next;
+}
+
+static void session_bounds_on_time(Session *s, uint64_t now) {
+        const Config *config = s->manager->config;
+
+        if (add_usec(s->created, config->session.lifetime_usec) <= now)
+                session_end(s, "lifetime");
+        else if (!session_is_busy(s) && add_usec(s->idle_since, session_idle_bound(s)) <= now)
+                session_end(s, "idle");
+        else if (session_can_standby(s) && add_usec(s->idle_since, config->session.standby_usec) <= now)
+                session_standby(s);
+}
+
+int session_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        Session *s = userdata;
+        uint64_t now = now_monotonic();
+
+        s->timer_at = USEC_INFINITY;
+        if (s->state == SESSION_STARTING)
+                session_start_on_time(s, now);
+        if (session_is_live(s))
+                session_turns_on_time(s, now);
+        if (session_is_live(s))
+                session_bounds_on_time(s, now);
+        if (s->state == SESSION_STOPPING)
+                session_remove_on_time(s, now);
+
+        session_arm_timer(s);
+        return 0;
+}
+
+void session_arm_timer(Session *s) {
+        uint64_t next = session_next_deadline(s);
+        int r;
+
+        if (next >= s->timer_at)
+                return;
+
+        r = sd_event_source_set_time(s->timer, next);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(s->timer, SD_EVENT_ONESHOT);
+        if (r < 0) {
+                (void) log_error_errno(r, "Session %s: failed to arm its timer: %m", s->id);
+                return;
+        }
+        s->timer_at = next;
+}
