@@ -94,8 +94,8 @@ bool calls_is_full(const Calls *c) {
 
 /* Answers and forgets a call. */
 static void finish(Calls *c, Call *call, Rendering *r) {
-        mcp_content_append(&c->output->queue, call->era, call->id, buffer_data(&r->text), buffer_size(&r->text),
-                           r->is_error, r->meta);
+        mcp_content_append(&c->output->queue, call->era, call->id, buffer_data(&r->text),
+                           buffer_size(&r->text), r->is_error, r->meta);
         rendering_done(r);
         remove_call(c, call);
 }
@@ -111,21 +111,22 @@ static void fail(Calls *c, Call *call, const char *sentence) {
 static const char *lost_sentence(const Call *call) {
         switch (call->tool.action) {
         case TOOL_RUN:
-                return "sandboxd went away while the code ran, so its output and exit code are unknown, and it was "
-                       "not run again. The session's state may be lost: check it before you go on (the session "
-                       "tool's action list shows what is there).";
+                return "sandboxd went away while the code ran, so its output and exit code are unknown, and "
+                       "it was not run again. The session's state may be lost: check it before you go on "
+                       "(the session tool's action list shows what is there).";
 
         case TOOL_INTERRUPT:
         case TOOL_KILL:
         case TOOL_RESET:
-                return "sandboxd went away before it answered, so the session may or may not have been changed. "
-                       "The session tool's action list shows what is there; then try again.";
+                return "sandboxd went away before it answered, so the session may or may not have been "
+                       "changed. The session tool's action list shows what is there; then try again.";
 
         case TOOL_LIST:
         case TOOL_ENVIRONMENTS:
         case TOOL_HISTORY:
         case TOOL_WAIT:
-                return "sandboxd went away twice before it answered. Try again; if it stays so, its log says why.";
+                return "sandboxd went away twice before it answered. Try again; if it stays so, its log "
+                       "says why.";
 
         case _TOOL_ACTION_MAX:
         case _TOOL_ACTION_INVALID:
@@ -144,14 +145,14 @@ static bool retry(Call *call) {
         return true;
 }
 
-/* Gives a connection to a call. Where it turns out dead before it took the call, the call waits for another. */
+/* Gives a connection to a call. If it turns out dead before it took the call, the call waits for another. */
 static void send_call(Calls *c, Call *call, VarlinkClient *client) {
         int r;
 
         call->client = client;
         r = varlink_client_send(client, call->tool.method, call->tool.parameters, /* flags= */ 0);
         if (r == -EMSGSIZE)
-                fail(c, call, "The code is too long for one call. Split it, or let it read its data from a file.");
+                fail(c, call, "The code is too long for one call. Split it, or put its data into a file.");
         else if (r < 0 && !retry(call))
                 fail(c, call, "sandboxd closes its connections at once; its log says why.");
         else if (call->client)
@@ -323,8 +324,8 @@ void calls_tick(Calls *c, uint64_t now) {
                 if (call->progress_at <= now)
                         report_progress(c, call, now);
                 if (call->deadline <= now)
-                        fail(c, call, "sandboxd does not answer; the call was given up. If it stays so, its log "
-                                      "says why.");
+                        fail(c, call, "sandboxd does not answer; the call was given up. If it stays so, its "
+                                      "log says why.");
         }
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The connecting thread shares nothing with the rest: it owns its Job, which holds copies, and gives it away
- * by writing its address to a pipe. Where nobody reads the pipe any more it frees the Job itself. Signals are
- * blocked in every thread, since the main loop reads them from a signalfd.
+ * The connecting thread shares nothing with the rest: it owns its Job, which holds copies, and gives it
+ * away by writing its address to a pipe. Where nobody reads the pipe any more it frees the Job itself.
+ * Signals are blocked in every thread, since the main loop reads them from a signalfd.
  */
 
 #include <fcntl.h>

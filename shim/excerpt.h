@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Long text cut in the middle: head and tail are kept, because a program's output begins with what it set out
- * to do and ends with what became of it. Pure.
+ * Long text cut in the middle: head and tail are kept, because a program's output begins with what it set
+ * out to do and ends with what became of it. Pure.
  */
 
 #include "lib/buffer.h"

@@ -168,7 +168,7 @@ static int find_project(char **ret) {
         if (arg_project) {
                 path = canonical_directory(arg_project);
                 if (!path)
-                        return log_error_errno(errno, "The project directory '%s' cannot be used: %m", arg_project);
+                        return log_error_errno(errno, "Cannot use the project '%s': %m", arg_project);
         }
         for (size_t i = 0; !path && i < ELEMENTSOF(candidates); i++)
                 if (candidates[i] && candidates[i][0] != '\0')
@@ -192,7 +192,8 @@ static void handle_lines(Server *server, Input *input) {
                         server_handle_line(server, line, size);
                         break;
                 case INPUT_LINE_TOO_LONG:
-                        server_handle_long_line(server, input->head, input->n_head, input->tail, input->n_tail);
+                        server_handle_long_line(server, input->head, input->n_head, input->tail,
+                                                input->n_tail);
                         break;
                 }
         }
@@ -228,7 +229,7 @@ static int run_once(Server *server, Input *input, int signal_fd, Connections *co
         struct pollfd fds[POLL_CALLS + CALLS_MAX + 1] = {
                 [POLL_SIGNAL] = { .fd = signal_fd, .events = POLLIN },
                 [POLL_INPUT] = { .fd = input->fd, .events = output_is_full(output) ? POLLRDHUP : POLLIN },
-                [POLL_OUTPUT] = { .fd = output->fd, .events = buffer_size(&output->queue) > 0 ? POLLOUT : 0 },
+                [POLL_OUTPUT] = { .fd = output->fd, .events = output_is_empty(output) ? 0 : POLLOUT },
         };
         size_t n = POLL_CALLS + calls_poll(server->calls, fds + POLL_CALLS);
         uint64_t deadline = MIN(calls_deadline(server->calls), connections_deadline(connections));

@@ -146,38 +146,54 @@ void mcp_message_done(McpMessage *m) {
         *m = (McpMessage) {};
 }
 
-/* One JSON scalar at the front of text, up to the first of these ends; a new reference, or NULL. */
-static json_object *parse_token(const char *text, size_t size, const char *ends) {
-        size_t n = 0;
-        bool quoted = size > 0 && text[0] == '"';
-        json_object *o;
+/* A new reference to the id that this text is; NULL if it is none. */
+static json_object *parse_id(const char *text, size_t size) {
+        json_object *o = NULL;
 
-        if (quoted)
-                for (n = 1; n < size && text[n] != '"'; n++)
-                        if (text[n] == '\\')
-                                return NULL;
-        while (n < size && !memchr(ends, text[n], strlen(ends)))
-                n++;
-        if (n == size || json_parse(text, n, &o, /* reterr_offset= */ NULL) < 0)
+        if (json_parse(text, size, &o, /* reterr_offset= */ NULL) < 0)
                 return NULL;
-        if (!is_token(o))
-                json_object_putp(&o);
+        if (!is_token(o)) {
+                (void) json_object_put(o);
+                return NULL;
+        }
         return o;
 }
 
-json_object *mcp_id_of_long_line(const char *head, size_t head_size, const char *tail, size_t tail_size) {
-        static const char first[] = "{\"jsonrpc\":\"2.0\",\"id\":", last[] = ",\"id\":";
-        size_t n_first = strlen(first), n_last = strlen(last);
+/* {"jsonrpc":"2.0","id":ID,… */
+static json_object *id_in_head(const char *head, size_t size) {
+        static const char before[] = "{\"jsonrpc\":\"2.0\",\"id\":";
+        size_t n = strlen(before);
+        json_object *o = NULL;
 
-        if (head_size > n_first && memcmp(head, first, n_first) == 0)
-                return parse_token(head + n_first, head_size - n_first, ",");
+        if (size < n || memcmp(head, before, n) != 0)
+                return NULL;
+        /* The id may have a comma in it, so each is tried. */
+        for (size_t i = n; !o && i < size; i++)
+                if (head[i] == ',')
+                        o = parse_id(head + n, i - n);
+        return o;
+}
 
-        /* The line's last brace closes the message, so a member that ends right before it is the message's
-         * own. A comma cannot stand right before a quote inside a string: the quote would be escaped. */
-        for (size_t i = tail_size; i-- > 0;)
-                if (tail_size - i > n_last && memcmp(tail + i, last, n_last) == 0)
-                        return parse_token(tail + i + n_last, tail_size - i - n_last, "}");
+/*
+ * …,"id":ID} The line's last brace closes the message, so a member that ends right before it is one of the
+ * message itself. A comma cannot stand right before a quote inside a string: that quote would be escaped.
+ */
+static json_object *id_in_tail(const char *tail, size_t size) {
+        static const char before[] = ",\"id\":";
+        size_t n = strlen(before);
+
+        if (size > 0 && tail[size - 1] == '\r')
+                size--;
+        if (size == 0 || tail[--size] != '}')
+                return NULL;
+        for (size_t i = size; i-- > 0;)
+                if (size - i > n && memcmp(tail + i, before, n) == 0)
+                        return parse_id(tail + i + n, size - i - n);
         return NULL;
+}
+
+json_object *mcp_id_of_long_line(const char *head, size_t head_size, const char *tail, size_t tail_size) {
+        return id_in_head(head, head_size) ?: id_in_tail(tail, tail_size);
 }
 
 const char *mcp_negotiate(const char *requested) {
@@ -259,8 +275,8 @@ void mcp_initialize_append(Buffer *b, json_object *id, const char *requested, co
 
 void mcp_discover_append(Buffer *b, json_object *id, const char *instructions) {
         put_head(b, id);
-        put(b, ",\"result\":{\"supportedVersions\":[\"" STATELESS_VERSION "\"],\"capabilities\":" CAPABILITIES
-               "," CACHE_HINTS ",\"instructions\":");
+        put(b, ",\"result\":{\"supportedVersions\":[\"" STATELESS_VERSION "\"],"
+               "\"capabilities\":" CAPABILITIES "," CACHE_HINTS ",\"instructions\":");
         put_string(b, instructions, strlen(instructions));
         put_result_end(b, MCP_ERA_STATELESS, /* meta= */ NULL);
 }

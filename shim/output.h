@@ -20,6 +20,10 @@ typedef struct Output {
 void output_init(Output *o, int fd);
 void output_done(Output *o);
 
+static inline bool output_is_empty(const Output *o) {
+        return buffer_size(&o->queue) == 0;
+}
+
 static inline bool output_is_full(const Output *o) {
         return buffer_size(&o->queue) > OUTPUT_HIGH_WATER;
 }

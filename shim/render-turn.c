@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The reply to a turn: what the program wrote, then notes, then one trailer line with the facts, in the order
- * in which a model needs them. The facts are also in the result's _meta for programs.
+ * The reply to a turn: what the program wrote, then notes, then one trailer line with the facts, in the
+ * order in which a model needs them. The facts are also in the result's _meta for programs.
  */
 
 #include <inttypes.h>
@@ -74,7 +74,8 @@ static bool turn_parse(json_object *o, Turn *t, const char **reterr_field) {
         return json_dispatch(o, turn_fields, JSON_UNKNOWN_IGNORE, t, reterr_field) >= 0 &&
                (!t->truncated ||
                 json_dispatch(t->truncated, truncated_fields, JSON_UNKNOWN_IGNORE, t, reterr_field) >= 0) &&
-               (!t->files || json_dispatch(t->files, files_fields, JSON_UNKNOWN_IGNORE, t, reterr_field) >= 0);
+               (!t->files ||
+                json_dispatch(t->files, files_fields, JSON_UNKNOWN_IGNORE, t, reterr_field) >= 0);
 }
 
 static bool turn_is_running(const Turn *t) {
@@ -92,7 +93,8 @@ static void end_line(Buffer *b) {
 
 /* Both streams share the room; stderr may have a third of it, or all that stdout does not need. */
 static void render_output(const Turn *t, Buffer *b, bool *ret_out_cut, bool *ret_err_cut) {
-        size_t out = text_length(t->out.data, t->out.size), err = text_length(t->err.data, t->err.size), err_max;
+        size_t out = text_length(t->out.data, t->out.size), err = text_length(t->err.data, t->err.size);
+        size_t err_max;
 
         err_max = MIN(err, MAX(RENDER_OUTPUT_MAX / 3, RENDER_OUTPUT_MAX - MIN(out, RENDER_OUTPUT_MAX)));
         *ret_out_cut = excerpt_append(b, t->out.data, t->out.size, RENDER_OUTPUT_MAX - err_max);
@@ -105,12 +107,14 @@ static void render_output(const Turn *t, Buffer *b, bool *ret_out_cut, bool *ret
         end_line(b);
 }
 
-static void render_missing(Buffer *b, const char *stream, bool cut, uint64_t omitted, const char *file) {
-        if (omitted > 0)
-                emit(b, "note: %" PRIu64 " bytes of %s were left out\n", omitted, stream);
-        if (file && (cut || omitted > 0))
-                emit(b, "note: the whole %s is in the session's file %s: look at parts of it with "
-                     "head, tail or grep\n", stream, file);
+/* How to get what is not shown. What the daemon left out itself is in its notice. */
+static void render_missing(Buffer *b, const char *stream, bool cut, const char *file) {
+        if (cut && file)
+                emit(b, "note: the whole %s is in the session's file %s: look at parts of it with head, "
+                        "tail or grep\n", stream, file);
+        else if (cut)
+                emit(b, "note: to see all of %s send it to a file in a session's /workspace and look at "
+                        "parts of that\n", stream);
 }
 
 static void render_notice(Buffer *b, const char *notice) {
@@ -228,8 +232,8 @@ void render_turn(const ToolCall *call, json_object *parameters, Rendering *ret) 
         render_output(&t, b, &out_cut, &err_cut);
         if (t.result)
                 render_result(b, t.result);
-        render_missing(b, "stdout", out_cut, t.out_omitted, t.out_file);
-        render_missing(b, "stderr", err_cut, t.err_omitted, t.err_file);
+        render_missing(b, "stdout", out_cut, t.out_file);
+        render_missing(b, "stderr", err_cut, t.err_file);
         if (t.notice)
                 render_notice(b, t.notice);
         if (turn_is_running(&t))

@@ -57,6 +57,8 @@ static void render_error(const ToolCall *call, const VarlinkReply *reply, Render
                 emit(&ret->text, "Invalid %s%s%s\n", parameter, message ? ": " : ".", message ?: "");
         else
                 emit(&ret->text, "%s\n", message ?: "sandboxd refused the call.");
+        if (streq(name, "NoSuchEnvironment"))
+                emit(&ret->text, "The session tool's action \"environments\" lists them.\n");
         emit(&ret->text, "[refused: %s]", name);
         ret->is_error = true;
 }
@@ -235,8 +237,8 @@ static void render_interrupt(const ToolCall *call, json_object *parameters, Rend
         if (json_dispatch(parameters, fields, JSON_UNKNOWN_IGNORE, &interrupted, &field) < 0)
                 render_malformed(call, field, ret);
         else if (interrupted)
-                emit(&ret->text, "The running turn of session %s was interrupted. Its result goes to "
-                     "whoever waits for it.", session);
+                emit(&ret->text, "The code running in session %s was interrupted. Its result goes to the "
+                                 "call that waits for it; action \"wait\" gets it if none does.", session);
         else
                 emit(&ret->text, "Nothing was running in session %s.", session);
 }

@@ -25,6 +25,12 @@ static void refuse_method(Server *s, const McpMessage *m) {
         refuse(s, m, MCP_METHOD_NOT_FOUND, message);
 }
 
+/* What a model can put right is a result: of a protocol error it is not told by every editor. */
+static void refuse_call(Server *s, const McpMessage *m, const char *why) {
+        mcp_content_append(&s->output->queue, m->era, m->id, why, strlen(why), /* is_error= */ true,
+                           /* meta= */ NULL);
+}
+
 static void answer_tool_call(Server *s, const McpMessage *m) {
         json_object *name = NULL, *arguments = NULL;
         _cleanup_free_ char *why = NULL;
@@ -48,20 +54,16 @@ static void answer_tool_call(Server *s, const McpMessage *m) {
         if (r == TOOL_E_UNKNOWN)
                 refuse(s, m, MCP_INVALID_PARAMS, "Unknown tool. There are: run, session");
         else if (r == TOOL_E_ARGUMENTS)
-                mcp_content_append(&s->output->queue, m->era, m->id, why, strlen(why), /* is_error= */ true,
-                                   /* meta= */ NULL);
+                refuse_call(s, m, why);
         else
                 calls_add(s->calls, m->id, m->era, m->progress_token, &tool);
 }
 
 static void start_tool_call(Server *s, const McpMessage *m) {
-        static const char full[] = "Too many calls are running. Wait for one of them to end.";
-
         if (calls_has(s->calls, m->id))
                 refuse(s, m, MCP_INVALID_REQUEST, "A request with this id is running");
         else if (calls_is_full(s->calls))
-                mcp_content_append(&s->output->queue, m->era, m->id, full, strlen(full), /* is_error= */ true,
-                                   /* meta= */ NULL);
+                refuse_call(s, m, "Too many calls are running. Wait for one of them to end.");
         else
                 answer_tool_call(s, m);
 }
@@ -75,8 +77,8 @@ static void answer_handshake_era(Server *s, const McpMessage *m) {
         } else if (streq(m->method, "ping"))
                 mcp_pong_append(out, m->id);
         else if (!s->initialized)
-                refuse(s, m, MCP_INVALID_PARAMS, "Send initialize first, or the protocol version in params._meta: "
-                       "io.modelcontextprotocol/protocolVersion");
+                refuse(s, m, MCP_INVALID_PARAMS, "Send initialize first, or the protocol version as "
+                       "params._meta io.modelcontextprotocol/protocolVersion");
         else if (streq(m->method, "tools/list"))
                 mcp_tools_append(out, m->era, m->id, tools_list);
         else if (streq(m->method, "tools/call"))
@@ -152,7 +154,8 @@ void server_handle_line(Server *s, const char *line, size_t size) {
         mcp_message_done(&m);
 }
 
-void server_handle_long_line(Server *s, const char *head, size_t head_size, const char *tail, size_t tail_size) {
+void server_handle_long_line(Server *s, const char *head, size_t head_size, const char *tail,
+                             size_t tail_size) {
         _cleanup_json_ json_object *id = mcp_id_of_long_line(head, head_size, tail, tail_size);
         McpMessage m = {
                 .kind = MCP_INVALID,

@@ -22,4 +22,5 @@ typedef struct Server {
 void server_handle_line(Server *s, const char *line, size_t size);
 
 /* A line that was too long to be kept, from its edges. */
-void server_handle_long_line(Server *s, const char *head, size_t head_size, const char *tail, size_t tail_size);
+void server_handle_long_line(Server *s, const char *head, size_t head_size, const char *tail,
+                             size_t tail_size);

@@ -17,46 +17,54 @@
 #define TIMEOUT_MAX_SEC (24 * 3600)
 
 const char tools_instructions[] =
-        "Runs code in sandboxes: no network, the project directory read-only at /project, files in /workspace. "
-        "Environments: python, shell, node, default (all three in one sandbox); the session tool's action "
-        "\"environments\" lists all of them. A run without a session starts clean and leaves nothing behind. Give a "
-        "session name to keep variables, imports, the working directory and files from one run to the next; "
-        "python, shell and node runs of one session share its /workspace. A run that takes longer than 50 s is "
-        "answered early: go on with the session tool's action \"wait\".";
+        "Runs code in sandboxes: no network, the project directory read-only at /project, files in "
+        "/workspace. Environments: python, shell, node, default (all three in one sandbox); the session "
+        "tool's action \"environments\" lists all of them. A run without a session starts clean and leaves "
+        "nothing behind. Give a session name to keep variables, imports, the working directory and files "
+        "from one run to the next; python, shell and node runs of one session share its /workspace. A run "
+        "that takes longer than 50 s is answered early: go on with the session tool's action \"wait\".";
 
+/* Written as JSON that is readable here: one member a line, double quotes as \". */
 const char tools_list[] =
-        "[{\"name\":\"run\",\"title\":\"Run code in a sandbox\",\"description\":"
-        "\"Run code in a sandbox and get its output, exit code and errors as text. There is no network; the "
-        "project directory is read-only at /project; write files to /workspace, the working directory. The "
-        "value of a last expression is shown in python and node. Without session the sandbox is new and thrown "
-        "away afterwards. With session, variables, functions, imports, the working directory and files are still "
-        "there in the next run with that name. A session belongs to this project and is paused while unused; it "
-        "ends after its lifetime (a day, unless configured otherwise), and the next run then starts fresh and "
-        "says so.\","
+        "[{\"name\":\"run\",\"title\":\"Run code in a sandbox\","
+        "\"description\":\"Run code in a sandbox and get its output, exit code and errors as text. There "
+        "is no network; the project directory is read-only at /project; write files to /workspace, the "
+        "working directory. The value of a last expression is shown in python and node. Without session "
+        "the sandbox is new and thrown away afterwards. With session, variables, functions, imports, the "
+        "working directory and files are still there in the next run with that name. A session belongs to "
+        "this project and is paused while unused; it ends after its lifetime (a day, unless configured "
+        "otherwise), and the next run then starts fresh and says so.\","
         "\"inputSchema\":{\"type\":\"object\",\"properties\":{"
-        "\"code\":{\"type\":\"string\",\"description\":\"Source text for the environment's interpreter.\"},"
-        "\"env\":{\"type\":\"string\",\"description\":\"Which interpreter or environment: python, shell, node, "
-        "default, or the name of a configured one. Left out: the session's or the configured default.\"},"
-        "\"session\":{\"type\":\"string\",\"description\":\"Name of the session to keep state in: letters, digits, "
-        "_ and -, at most 64. Left out: a clean sandbox for this run only.\"},"
-        "\"timeout\":{\"type\":\"number\",\"description\":\"Seconds after which the code is interrupted (exit code "
-        "124; the session's state is kept where possible). Default 30.\"}},"
+        "\"code\":{\"type\":\"string\","
+        "\"description\":\"Source text for the environment's interpreter.\"},"
+        "\"env\":{\"type\":\"string\","
+        "\"description\":\"Interpreter or environment: python, shell, node, default, or the name of a "
+        "configured one. Left out: that of the session, else python.\"},"
+        "\"session\":{\"type\":\"string\","
+        "\"description\":\"Name of the session to keep state in: letters, digits, _ and -, at most 64. "
+        "Left out: a clean sandbox for this run only.\"},"
+        "\"timeout\":{\"type\":\"number\","
+        "\"description\":\"Seconds after which the code is interrupted (exit code 124; the session's state "
+        "is kept where possible). Default 30.\"}},"
         "\"required\":[\"code\"]},"
-        "\"annotations\":{\"title\":\"Run code in a sandbox\",\"readOnlyHint\":false,\"destructiveHint\":false,"
-        "\"idempotentHint\":false,\"openWorldHint\":false}},"
-        "{\"name\":\"session\",\"title\":\"Manage sandbox sessions\",\"description\":"
-        "\"Look at and control the sessions of the run tool. list: all sessions. environments: what env can be. "
-        "history: past runs of a session. wait: go on waiting for a run that was answered early, and get its "
-        "result. interrupt: stop the running code, keep the state. kill: end the session, its state and files "
-        "are gone. reset: the same, to start fresh with the next run, whether or not the session exists.\","
+        "\"annotations\":{\"title\":\"Run code in a sandbox\",\"readOnlyHint\":false,"
+        "\"destructiveHint\":false,\"idempotentHint\":false,\"openWorldHint\":false}},"
+
+        "{\"name\":\"session\",\"title\":\"Manage sandbox sessions\","
+        "\"description\":\"Look at and control the sessions of the run tool. list: all sessions. "
+        "environments: what env can be. history: past runs of a session. wait: go on waiting for a run "
+        "that was answered early, and get its result. interrupt: stop the running code, keep the state. "
+        "kill: end the session, its state and files are gone. reset: the same, to start fresh with the "
+        "next run, whether or not the session exists.\","
         "\"inputSchema\":{\"type\":\"object\",\"properties\":{"
-        "\"action\":{\"type\":\"string\",\"enum\":[\"list\",\"environments\",\"history\",\"wait\",\"interrupt\","
-        "\"kill\",\"reset\"],\"description\":\"What to do.\"},"
-        "\"session\":{\"type\":\"string\",\"description\":\"Name or id of the session; needed for all actions but "
-        "list and environments.\"}},"
+        "\"action\":{\"type\":\"string\","
+        "\"enum\":[\"list\",\"environments\",\"history\",\"wait\",\"interrupt\",\"kill\",\"reset\"],"
+        "\"description\":\"What to do.\"},"
+        "\"session\":{\"type\":\"string\","
+        "\"description\":\"Name or id of the session; needed for all actions but list and environments.\"}},"
         "\"required\":[\"action\"]},"
-        "\"annotations\":{\"title\":\"Manage sandbox sessions\",\"readOnlyHint\":false,\"destructiveHint\":true,"
-        "\"idempotentHint\":false,\"openWorldHint\":false}}]";
+        "\"annotations\":{\"title\":\"Manage sandbox sessions\",\"readOnlyHint\":false,"
+        "\"destructiveHint\":true,\"idempotentHint\":false,\"openWorldHint\":false}}]";
 
 typedef struct Arguments {
         JsonBytes code;
@@ -149,7 +157,8 @@ static int read_arguments(const char *tool, const JsonField *fields, json_object
         if (!field)
                 return refuse(reterr_why, "The arguments of %s must be an object with: %s.", tool, names);
         if (!type)
-                return refuse(reterr_why, "The tool %s has no argument \"%.64s\". It has: %s.", tool, field, names);
+                return refuse(reterr_why, "The tool %s has no argument \"%.64s\". It has: %s.", tool, field,
+                              names);
         return refuse(reterr_why, "The argument \"%s\" of %s %s and must be %s%s.", field, tool,
                       json_object_object_get_ex(o, field, NULL) ? "has a wrong type" : "is missing", type,
                       streq(field, "timeout") ? " of seconds" : "");
@@ -197,13 +206,13 @@ static int parse_session(json_object *arguments, const char *project, ToolCall *
 
         t->action = action_from_string(a.action);
         if (t->action < 0)
-                return refuse(reterr_why, "There is no action \"%.64s\". Actions: list, environments, history, "
-                              "wait, interrupt, kill, reset.", a.action);
+                return refuse(reterr_why, "There is no action \"%.64s\". There are: list, environments, "
+                              "history, wait, interrupt, kill, reset.", a.action);
         if (!actions[t->action].needs_session)
                 return 0;
         if (!nonempty(a.session))
-                return refuse(reterr_why, "The action %s needs the argument \"session\": a name or an id; the "
-                              "action list shows them.", a.action);
+                return refuse(reterr_why, "The action %s needs the argument \"session\": a name or an id; "
+                              "the action list shows them.", a.action);
 
         must(json_put_string(t->parameters, "session", a.session));
         put_optional(t->parameters, "project", project);

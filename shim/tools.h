@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * The two tools an editor sees, and how a call of one becomes a varlink call. Pure. The list is one constant:
- * it costs every conversation its length, and a client may cache it.
+ * The two tools an editor sees, and how a call of one becomes a varlink call. Pure. The list is one
+ * constant: it costs every conversation its length, and a client may cache it.
  */
 
 #include "lib/json.h"
 
-/* A call that has not ended by then is answered with what there is; `session` wait goes on with it. Below the
- * 60 s at which several editors give up on a tool. */
+/* A call that has not ended by then is answered with what there is; `session` wait goes on with it. Below
+ * the 60 s at which several editors give up on a tool. */
 #define TOOL_ANSWER_AFTER_MSEC 50000U
 
 typedef enum ToolAction {
@@ -29,7 +29,7 @@ typedef struct ToolCall {
         ToolAction action;
         const char *method;             /* varlink, static */
         json_object *parameters;        /* of it, owned */
-        bool repeatable;                /* may be sent again where it is not known whether it was carried out */
+        bool repeatable;                /* may be sent again if it is not known whether it was carried out */
 } ToolCall;
 
 /* Conditions that the caller answers. */

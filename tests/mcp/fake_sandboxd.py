@@ -135,8 +135,7 @@ class FakeSandboxd:
     def do_Run(self, connection, parameters):
         """One turn, as its code says."""
         if parameters.get("environment") == "no-such":
-            return self.error("NoSuchEnvironment", "There is no environment 'no-such'. There are: python, shell.",
-                              environment="no-such")
+            return self.error("NoSuchEnvironment", "There is no 'no-such'.", environment="no-such")
         name = parameters.get("session")
         if name is not None and "/" in name:
             return self.error("BadName", "A session name has only letters, digits, _ and -.", name=name)
@@ -184,7 +183,7 @@ class FakeSandboxd:
     def do_List(self, connection, parameters):
         """The sessions that ran something."""
         return {"sessions": [{
-            "id": f"id-{name}", "name": name, "uid": 0, "user": "root", "project": "/tmp", "environment": "default",
+            "id": f"id-{name}", "name": name, "uid": 0, "project": "/tmp", "environment": "default",
             "interpreters": ["python", "bash", "node"], "state": "running", "busy": False, "queued": 0,
             "turns": turns, "created_usec": 1, "idle_usec": 5000000, "turn_usec": 1, "cpu_usec": None,
             "memory_bytes": None, "processes": None, "cgroup": None, "memory_mb": 512, "cpus": 2.0,

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <criterion/criterion.h>
+
+#include "shim/tools.h"
+
+#include "quotes.h"
+
+TestSuite(tools, .timeout = 20);
+
+static json_object *list_parse(void) {
+        json_object *list = NULL;
+
+        cr_assert_eq(json_parse(tools_list, strlen(tools_list), &list, NULL), 0);
+        return list;
+}
+
+Test(tools, list_is_small_and_flat) {
+        _cleanup_json_ json_object *list = list_parse();
+
+        cr_expect_lt(strlen(tools_list), 4500);
+        cr_expect_null(strchr(tools_list, '\n'));
+        cr_expect_eq(json_object_array_length(list), 2);
+        for (size_t i = 0; i < 2; i++) {
+                json_object *tool = json_object_array_get_idx(list, i), *schema = at(tool, "inputSchema");
+
+                cr_expect_str_eq(json_object_get_string(at(schema, "type")), "object");
+                cr_expect_eq(json_object_array_length(at(schema, "required")), 1);
+                cr_expect_not(json_object_object_get_ex(tool, "outputSchema", NULL));
+                json_object_object_foreach(at(schema, "properties"), name, property) {
+                        const char *type = json_object_get_string(at(property, "type"));
+
+                        cr_expect(streq(type, "string") || streq(type, "number"), "%s", name);
+                        cr_expect_not_null(json_object_get_string(at(property, "description")));
+                }
+        }
+}
+
+/* Every action the schema offers must be one that works, and the other way round. */
+Test(tools, offered_actions_work) {
+        _cleanup_json_ json_object *list = list_parse();
+        json_object *schema = at(json_object_array_get_idx(list, 1), "inputSchema");
+        json_object *names = at(at(at(schema, "properties"), "action"), "enum");
+
+        cr_assert_eq(json_object_array_length(names), _TOOL_ACTION_MAX - 1);
+        for (size_t i = 0; i < json_object_array_length(names); i++) {
+                _cleanup_json_ json_object *arguments = json_object_new_object();
+                _cleanup_free_ char *why = NULL;
+                ToolCall t;
+
+                cr_assert_eq(json_put_string(arguments, "session", "s"), 0);
+                cr_assert_eq(json_put_object(arguments, "action",
+                                             json_object_get(json_object_array_get_idx(names, i))), 0);
+                cr_assert_eq(tool_call_parse("session", arguments, NULL, &t, &why), 0, "%s", why);
+                cr_expect_eq(t.action, (ToolAction) i + 1);
+                tool_call_done(&t);
+        }
+}
+
+static void expect_call(const char *tool, const char *arguments, const char *method,
+                        const char *parameters) {
+        _cleanup_json_ json_object *o = parse(arguments);
+        _cleanup_free_ char *why = NULL;
+        ToolCall t;
+
+        cr_assert_eq(tool_call_parse(tool, o, "/p", &t, &why), 0, "%s: %s", arguments, why);
+        cr_expect_str_eq(t.method, method);
+        expect_json(t.parameters, parameters);
+        tool_call_done(&t);
+}
+
+Test(tools, calls) {
+        expect_call("run", "{'code':'1'}", "io.nixsandbox.Run",
+                    "{'code':'1','project':'/p','answer_after_ms':50000}");
+        expect_call("run", "{'code':'','env':'node','session':'s','timeout':1.5}", "io.nixsandbox.Run",
+                    "{'code':'','environment':'node','session':'s','project':'/p','timeout_ms':1500,"
+                    "'answer_after_ms':50000}");
+        /* What is left out comes in several forms. */
+        expect_call("run", "{'code':'a\\u0000b','env':'','session':null,'timeout':null,"
+                    "'wait_for_previous':true}", "io.nixsandbox.Run",
+                    "{'code':'a\\u0000b','project':'/p','answer_after_ms':50000}");
+        expect_call("session", "{'action':'list','session':''}", "io.nixsandbox.List", "{}");
+        expect_call("session", "{'action':'environments'}", "io.nixsandbox.Environments", "{}");
+        expect_call("session", "{'action':'wait','session':'s'}", "io.nixsandbox.Wait",
+                    "{'session':'s','project':'/p','answer_after_ms':50000}");
+        expect_call("session", "{'action':'reset','session':'s'}", "io.nixsandbox.Kill",
+                    "{'session':'s','project':'/p'}");
+}
+
+Test(tools, nothing_that_changes_is_repeated) {
+        static const char *const changing[] = { "interrupt", "kill", "reset" };
+
+        for (size_t i = 0; i < ELEMENTSOF(changing); i++) {
+                _cleanup_json_ json_object *o = parse("{'session':'s'}");
+                _cleanup_free_ char *why = NULL;
+                ToolCall t;
+
+                cr_assert_eq(json_put_string(o, "action", changing[i]), 0);
+                cr_assert_eq(tool_call_parse("session", o, NULL, &t, &why), 0);
+                cr_expect_not(t.repeatable, "%s", changing[i]);
+                tool_call_done(&t);
+        }
+}
+
+static void expect_refused(const char *tool, const char *arguments, const char *said) {
+        _cleanup_json_ json_object *o = parse(arguments);
+        _cleanup_free_ char *why = NULL;
+        ToolCall t;
+
+        cr_assert_eq(tool_call_parse(tool, o, NULL, &t, &why), TOOL_E_ARGUMENTS, "%s", arguments);
+        cr_expect_not_null(strstr(why, said), "%s: %s", arguments, why);
+}
+
+Test(tools, bad_arguments) {
+        expect_refused("run", "{}", "\"code\" of run is missing and must be a string");
+        expect_refused("run", "{'code':5}", "\"code\" of run has a wrong type and must be a string");
+        expect_refused("run", "{'code':'1','env':['python']}", "\"env\"");
+        expect_refused("run", "{'code':'1','session':7}", "\"session\"");
+        expect_refused("run", "{'code':'1','session':'a\\u0000b'}", "\"session\"");
+        expect_refused("run", "{'code':'1','timeout':'5'}", "a number of seconds");
+        expect_refused("run", "{'code':'1','timeout':0}", "timeout");
+        expect_refused("run", "{'code':'1','timeout':-3}", "timeout");
+        expect_refused("run", "{'code':'1','timeout':1e300}", "timeout");
+        expect_refused("run", "{'code':'1','environment':'python'}", "It has: code, env, session, timeout.");
+        expect_refused("run", "[]", "must be an object");
+        expect_refused("session", "{}", "\"action\" of session is missing");
+        expect_refused("session", "{'action':'save','session':'s'}", "There are: list");
+        expect_refused("session", "{'action':'kill'}", "needs the argument \"session\"");
+        expect_refused("session", "{'action':'wait','session':''}", "needs the argument \"session\"");
+        expect_refused("session", "{'action':'list','code':'1'}", "no argument \"code\"");
+}
+
+Test(tools, unknown_tool) {
+        _cleanup_free_ char *why = NULL;
+        ToolCall t;
+
+        cr_expect_eq(tool_call_parse("nothing", NULL, NULL, &t, &why), TOOL_E_UNKNOWN);
+        cr_expect_eq(tool_call_parse("run", NULL, NULL, &t, &why), TOOL_E_ARGUMENTS);
+}
