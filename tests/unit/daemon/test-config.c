@@ -226,7 +226,7 @@ Test(config, syntax) {
         refuse("{", "F:1:2: not valid JSON");
         refuse("{\n  \"max\": {\"cpus\": 1,}}", "F:2:21: not valid JSON");
         refuse("{} x", "F:1:4: not valid JSON");
-        refuse("{/* open", "F:1:9: not valid JSON");
+        refuse("{/* open", "F:1:2: not valid JSON");
         refuse("{\"max\":{},\"max\":{}}", "F:1:1: not valid JSON");
         refuse("{\"x\":\"\xff\"}", "F:1:7: not valid JSON");
 }
