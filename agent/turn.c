@@ -17,7 +17,6 @@
 
 #define START_RETRY_USEC (2 * USEC_PER_SEC)     /* at a limit of processes or memory */
 #define START_BACKOFF_USEC (20 * USEC_PER_MSEC)
-#define READY_USEC (20 * USEC_PER_SEC)
 #define END_USEC (1 * USEC_PER_SEC)             /* from SIGKILL to the end of the process */
 #define DEATHS_MAX 2U
 /* SIGINT does nothing before the driver has begun with the turn, which nobody can see from outside. */
@@ -129,7 +128,8 @@ static int turn_start(Turn *t) {
         if (r < 0)
                 return turn_fail_start(t, r);
 
-        turn_enter(t, TURN_STARTING, READY_USEC);
+        t->stage = TURN_STARTING;
+        t->deadline_usec = t->begun_usec + AGENT_START_USEC;
         r = turn_execute(t);
         return r == -EPIPE ? 0 : r;
 }
@@ -199,28 +199,17 @@ static void turn_interrupt_code(Turn *t) {
 }
 
 int turn_interrupt(Turn *t, uint64_t id) {
-        if (id != t->id)
+        if (id != t->id || t->stage == TURN_IDLE || t->stage > TURN_RUNNING)
                 return 0;
 
-        switch (t->stage) {
-        case TURN_WAITING:
-                t->result.interrupted = true;
+        t->result.interrupted = true;
+        if (t->stage == TURN_WAITING)
                 return turn_finish(t);
-        case TURN_STARTING:
-                t->result.interrupted = true;
+        if (t->stage == TURN_STARTING)
                 turn_kill(t);
-                return 0;
-        case TURN_RUNNING:
-                t->result.interrupted = true;
+        else
                 t->deadline_usec = t->settled_usec;
-                return 0;
-        case TURN_IDLE:
-        case TURN_INTERRUPTED:
-        case TURN_CHILDREN_KILLED:
-        case TURN_ENDING:
-        default:
-                return 0;
-        }
+        return 0;
 }
 
 static void turn_on_ready(Turn *t, Interpreter *i) {
@@ -376,7 +365,7 @@ int turn_on_deadline(Turn *t) {
                 return turn_start(t);
         case TURN_STARTING:
                 turn_set_error(t, "start", "%s was not ready within %u seconds", interpreter_name(i),
-                               (unsigned) (READY_USEC / USEC_PER_SEC));
+                               (unsigned) (AGENT_START_USEC / USEC_PER_SEC));
                 turn_kill(t);
                 return 0;
         case TURN_RUNNING:

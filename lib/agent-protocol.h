@@ -10,13 +10,15 @@
  *     REQUEST    turn N: a JSON object, one NUL byte, then the code as raw bytes (UTF-8, no NUL). Raw, so that
  *                megabytes of code are neither escaped here nor checked again in pid 1.
  *                {"type":"execute", "interpreter":"python"|"bash"|"node", "timeout_ms":u}
+ *                The time counts from when the interpreter is ready; to start it may take AGENT_START_USEC more.
  *                One turn at a time; a REQUEST before the RESULT of the last is a protocol error.
  *     INTERRUPT  turn N, no payload: stop the turn as its time-out would (the result says interrupted).
  *
  *   agent → daemon
  *     EVENT      turn 0: JSON. {"event":"hello", "protocol":1, "version":"…"} is the first frame of all.
  *     STDOUT, STDERR            turn N: raw bytes as they come, at most OUTPUT_HEAD_MAX a stream and turn
- *     STDOUT_TAIL, STDERR_TAIL  turn N, only when bytes were left out: the last ones, just before RESULT
+ *     STDOUT_TAIL, STDERR_TAIL  turn N, only when there was more: the last OUTPUT_TAIL_MAX bytes of that, once
+ *                               a stream, just before RESULT
  *     RESULT     turn N, last frame of a turn: JSON, all members always there:
  *                {"exit_code":int 0…255,      124 after a time-out, 130 interrupted, 128+n died of signal n
  *                 "signal":int,               0, or the signal the interpreter died of by itself
@@ -56,6 +58,8 @@ typedef enum AgentFrameType {
 /* The agent is run as "sandbox-agent FD": its end of the socketpair, which it makes CLOEXEC first of all. */
 
 /* How long the agent's interrupt ladder may take after a time-out before the daemon ends the session:
- * SIGINT, 1 s, SIGKILL of the turn's children, 1 s, SIGKILL of the interpreter, restart of nothing. */
+ * SIGINT, 1 s, SIGKILL of the turn's children, 1 s, SIGKILL of the interpreter, 1 s, restart of nothing. */
 #define AGENT_INTERRUPT_GRACE_USEC (UINT64_C(1000000))
 #define AGENT_BACKSTOP_USEC (UINT64_C(8000000))
+/* How long it may take until an interpreter is ready, before the turn's own time begins. */
+#define AGENT_START_USEC (UINT64_C(20000000))

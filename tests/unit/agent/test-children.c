@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <criterion/criterion.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent/children.h"
+
+TestSuite(children, .timeout = 20);
+
+Test(children, include) {
+        ProcessStat s = { .session = 10, .starttime = 100, .state = 'S' };
+
+        cr_assert(children_include(10, 100, 11, &s));
+        cr_assert(children_include(10, 99, 11, &s));
+        cr_assert_not(children_include(10, 101, 11, &s), "older than the turn");
+        cr_assert_not(children_include(10, 100, 10, &s), "the interpreter itself");
+        cr_assert_not(children_include(12, 100, 11, &s), "another session");
+        s.state = 'Z';
+        cr_assert_not(children_include(10, 100, 11, &s), "dead");
+        s.state = 'T';
+        cr_assert(children_include(10, 100, 11, &s), "stopped");
+}
+
+Test(children, clock_is_that_of_starttime) {
+        uint64_t before = children_clock(), after;
+        ProcessStat s;
+        pid_t pid;
+
+        pid = fork();
+        if (pid == 0)
+                _exit(0);
+        after = children_clock();
+        cr_assert_eq(process_stat_read(pid, &s), 0);
+        cr_assert(s.starttime >= before && s.starttime <= after);
+        (void) waitpid(pid, NULL, 0);
+}
+
+/* A session leader with two children; all of them wait to be killed. */
+static _noreturn_ void run_session(int ready) {
+        (void) setsid();
+        for (int i = 0; i < 2; i++)
+                if (fork() == 0) {
+                        (void) !write(ready, "", 1);
+                        for (;;)
+                                (void) pause();
+                }
+        for (int i = 0; i < 2; i++)
+                (void) wait(NULL);
+        _exit(42);
+}
+
+Test(children, kill) {
+        uint64_t since = children_clock();
+        int ready[2], status;
+        pid_t leader;
+        char c;
+
+        cr_assert_eq(pipe(ready), 0);
+        leader = fork();
+        if (leader == 0)
+                run_session(ready[1]);
+        for (int i = 0; i < 2; i++)
+                cr_assert_eq(read(ready[0], &c, 1), 1);
+
+        cr_assert_eq(children_signal(leader, since + 100000, SIGKILL), 0);
+        cr_assert_eq(children_signal(leader, since, SIGCONT), 2);
+        children_kill(leader, since);
+        cr_assert_eq(waitpid(leader, &status, 0), leader);
+        cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+
+#include <errno.h>
+
+#include <criterion/criterion.h>
+
+#include "agent/message.h"
+#include "lib/frame.h"
+#include "lib/json.h"
+
+TestSuite(message, .timeout = 10);
+
+#define REQUEST(members, code) "{\"type\":\"execute\"," members "}\0" code
+
+static int parse(const char *payload, size_t size, ExecuteRequest *ret) {
+        return request_parse(payload, size, ret);
+}
+
+Test(message, request) {
+        static const char payload[] = REQUEST("\"interpreter\":\"bash\",\"timeout_ms\":1500", "a\nb");
+        ExecuteRequest r;
+
+        cr_assert_eq(parse(payload, sizeof(payload) - 1, &r), 0);
+        cr_assert_str_eq(r.interpreter, "bash");
+        cr_assert_eq(r.timeout_usec, 1500000);
+        cr_assert_eq(r.code_size, 3);
+        cr_assert_eq(memcmp(r.code, "a\nb", 3), 0);
+}
+
+Test(message, request_without_code) {
+        static const char payload[] = REQUEST("\"interpreter\":\"bash\",\"timeout_ms\":0", "");
+        ExecuteRequest r;
+
+        cr_assert_eq(parse(payload, sizeof(payload) - 1, &r), 0);
+        cr_assert_eq(r.code_size, 0);
+}
+
+#define refuse(payload)                                                                 \
+        do {                                                                            \
+                ExecuteRequest _r;                                                      \
+                cr_assert_lt(parse(payload, sizeof(payload) - 1, &_r), 0, payload);     \
+        } while (0)
+
+Test(message, bad_requests) {
+        refuse("");
+        refuse("\0");
+        refuse("{}\0");
+        refuse("{\"type\":\"execute\",\"interpreter\":\"bash\",\"timeout_ms\":1}");
+        refuse(REQUEST("\"interpreter\":\"bash\"", ""));
+        refuse(REQUEST("\"timeout_ms\":1", ""));
+        refuse(REQUEST("\"interpreter\":1,\"timeout_ms\":1", ""));
+        refuse(REQUEST("\"interpreter\":\"bash\",\"timeout_ms\":-1", ""));
+        refuse(REQUEST("\"interpreter\":\"bash\",\"timeout_ms\":true", ""));
+        refuse(REQUEST("\"interpreter\":\"bash\",\"timeout_ms\":604800001", ""));
+        refuse(REQUEST("\"interpreter\":\"bash\",\"timeout_ms\":18446744073709551615", ""));
+        refuse(REQUEST("\"interpreter\":\"bash\",\"timeout_ms\":1,\"x\":1", ""));
+        refuse(REQUEST("\"interpreter\":\"0123456789abcdef\",\"timeout_ms\":1", ""));
+        refuse("{\"type\":\"run\",\"interpreter\":\"bash\",\"timeout_ms\":1}\0");
+}
+
+static json_object *frame_json(Buffer *frames, uint8_t type, uint64_t turn) {
+        json_object *o;
+        Frame f;
+
+        cr_assert_eq(frame_peek(frames, AGENT_PAYLOAD_MAX, &f), 1);
+        cr_assert(f.type == type && f.turn == turn);
+        cr_assert_eq(frame_length(&f), buffer_size(frames));
+        cr_assert_eq(json_parse(f.payload, f.size, &o, NULL), 0);
+        return o;
+}
+
+Test(message, hello) {
+        _cleanup_(buffer_done) Buffer frames = {};
+        _cleanup_json_ json_object *o = NULL;
+
+        cr_assert_eq(hello_append(&frames), 0);
+        o = frame_json(&frames, AGENT_FRAME_EVENT, 0);
+        cr_assert_str_eq(json_object_get_string(json_object_object_get(o, "event")), "hello");
+        cr_assert_eq(json_object_get_int(json_object_object_get(o, "protocol")), NIX_SANDBOX_AGENT_PROTOCOL);
+}
+
+Test(message, result_is_exactly_that) {
+        _cleanup_(buffer_done) Buffer frames = {};
+        _cleanup_json_ json_object *o = NULL;
+        char file[] = "/work\"space\n/\xc3\xa9";
+        TurnResult t = {
+                .exit_code = 139, .signal = 11, .lost = true, .late = true, .duration_usec = UINT64_MAX,
+                .out = { .bytes = UINT64_MAX, .omitted = 1, .dropped = 2, .file = file },
+                .error = "start", .error_text = "it \"broke\"",
+        };
+
+        cr_assert_eq(result_append(&t, 9, &frames), 0);
+        o = frame_json(&frames, AGENT_FRAME_RESULT, 9);
+        cr_assert_str_eq(json_text(o, NULL),
+                         "{\"exit_code\":139,\"signal\":11,\"timed_out\":false,\"interrupted\":false,\"state\":\"lost\","
+                         "\"restarted\":false,\"late\":true,\"duration_us\":18446744073709551615,"
+                         "\"stdout\":{\"bytes\":18446744073709551615,\"omitted\":1,\"dropped\":2,"
+                         "\"file\":\"/work\\\"space\\n/\xc3\xa9\"},"
+                         "\"stderr\":{\"bytes\":0,\"omitted\":0,\"dropped\":0,\"file\":null},"
+                         "\"error\":\"start\",\"error_text\":\"it \\\"broke\\\"\"}");
+}
