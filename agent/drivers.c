@@ -4,18 +4,20 @@
 
 #include "agent/drivers.h"
 
-#define EMBED(symbol, content)                  \
+#define FILE_TEXT(file) ".incbin \"" file "\"\n"
+#define EMBED(symbol, text)                     \
         __asm__(".section .rodata\n"            \
                 ".global " symbol "\n"          \
                 symbol ":\n"                    \
-                content                         \
+                text                            \
                 ".byte 0\n"                     \
                 ".previous\n")
 
-#define TEXT(text) ".ascii \"" text "\"\n"
-#define FILE(name) ".incbin \"agent/drivers/" name "\"\n"
-
-/* Python compiles the driver at every start, so the half that few turns need is a string to it until then. */
-EMBED("driver_python", TEXT("SELDOM = r'''") FILE("python-seldom.py") TEXT("'''\\n") FILE("python.py"));
-EMBED("driver_bash", FILE("bash.sh"));
-EMBED("driver_node", FILE("node.js"));
+/* Compiling its text is most of what the driver adds to the start of python: one half is a string at first. */
+EMBED("driver_python",
+      ".ascii \"SELDOM = r'''\"\n"
+      FILE_TEXT("agent/drivers/python-seldom.py")
+      ".ascii \"'''\\n\"\n"
+      FILE_TEXT("agent/drivers/python.py"));
+EMBED("driver_bash", FILE_TEXT("agent/drivers/bash.sh"));
+EMBED("driver_node", FILE_TEXT("agent/drivers/node.js"));
