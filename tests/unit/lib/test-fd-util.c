@@ -45,6 +45,7 @@ Test(fd_util, safe_close_keeps_errno) {
         cr_assert_eq(safe_close(fds[0]), -EBADF);
         cr_assert_eq(safe_close(-EBADF), -EBADF);
         cr_assert_eq(safe_close(fds[1]), -EBADF);
+        cr_assert_eq(safe_close(99999), -EBADF);
         cr_assert_eq(errno, ENOTTY);
         cr_assert_eq(fcntl(fds[0], F_GETFD), -1);
         cr_assert_eq(fcntl(fds[1], F_GETFD), -1);

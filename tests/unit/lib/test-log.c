@@ -143,7 +143,9 @@ Test(log, prefix_for_the_journal) {
         cr_assert_str_eq(captured(fd), "<4>text\n");
 
         /* Inherited from a service whose journal we are not connected to any more. */
-        (void) setenv("JOURNAL_STREAM", "1:1", true);
+        (void) snprintf(e, sizeof(e), "%llu:%llu", (unsigned long long) st.st_dev,
+                        (unsigned long long) st.st_ino + 1);
+        (void) setenv("JOURNAL_STREAM", e, true);
         log_open("prog", LOG_INFO);
         log_warning("text");
         cr_assert_str_eq(captured(fd), "prog: text\n");
