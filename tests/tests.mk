@@ -46,7 +46,12 @@ demo:
 	@$(MAKE) --no-print-directory BUILD=$(BUILD) -j$$(nproc) all
 	@tests/demo/demo --build $(BUILD)
 
-bench: all
+$(BUILD)/bench/roundtrip: $(BUILD)/obj/bench/roundtrip.o $(LIBRARY)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c
+
+bench: all $(BUILD)/bench/roundtrip
 	@bench/bench --build $(BUILD)
 
 tidy:
