@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * The v2 layout with controllers, which a test machine rarely has, against a made-up hierarchy of ordinary
+ * files: what would be written is read back.
+ */
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <criterion/criterion.h>
+
+#include "daemon/cgroup-tree.h"
+#include "daemon/cgroup-v2.h"
+#include "lib/fd-util.h"
+
+static char root[] = "/tmp/test-cgroup-v2-XXXXXX";
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw) {
+        return remove(path);
+}
+
+static void setup(void) {
+        cr_assert_not_null(mkdtemp(root));
+}
+
+static void teardown(void) {
+        (void) nftw(root, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+TestSuite(cgroup_v2, .init = setup, .fini = teardown, .timeout = 10);
+
+static char *path_of(const char *name) {
+        char *path;
+
+        cr_assert_gt(asprintf(&path, "%s%s%s", root, *name ? "/" : "", name), 0);
+        return path;
+}
+
+static void make_file(const char *group, const char *file, const char *content) {
+        _cleanup_free_ char *path = NULL;
+        _cleanup_close_ int fd = -EBADF;
+
+        cr_assert_gt(asprintf(&path, "%s/%s%s%s", root, group, *group ? "/" : "", file), 0);
+        fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
+        cr_assert_geq(fd, 0, "%s", path);
+        cr_assert_eq(write_full(fd, content, strlen(content)), 0);
+}
+
+static void make_group(const char *group, const char *controllers, const char *procs) {
+        _cleanup_free_ char *path = path_of(group);
+
+        (void) mkdir(path, 0755);
+        make_file(group, "cgroup.controllers", controllers);
+        make_file(group, "cgroup.procs", procs);
+        make_file(group, "cgroup.subtree_control", "");
+        make_file(group, "cgroup.type", "domain\n");
+}
+
+static void check_file(const char *file, const char *expected) {
+        _cleanup_free_ char *path = path_of(file), *content = NULL;
+
+        cr_assert_eq(read_file_at(AT_FDCWD, path, KIB, &content, NULL), 0, "%s", path);
+        cr_assert_str_eq(content, expected, "%s is %s", file, content);
+}
+
+static char *own_pid(void) {
+        char *text;
+
+        cr_assert_gt(asprintf(&text, "%d\n", getpid()), 0);
+        return text;
+}
+
+static void check_parent(const char *group, unsigned wanted, int expected, const char *expected_parent) {
+        _cleanup_free_ char *own = path_of(group), *path = path_of(expected_parent), *parent = NULL;
+
+        cr_assert_eq(cgroup_v2_find_parent(own, wanted, &parent), expected);
+        cr_assert_str_eq(parent, path);
+}
+
+Test(cgroup_v2, parent_alone) {
+        _cleanup_free_ char *pid = own_pid();
+
+        make_group("svc", "cpu memory pids\n", pid);
+        make_group("svc/supervisor", "cpu memory pids\n", "");
+        check_parent("svc", CGROUP_MEMORY, CGROUP_PARENT_MOVED, "svc");
+        check_file("svc/supervisor/cgroup.procs", "0");
+}
+
+Test(cgroup_v2, parent_shared) {
+        _cleanup_free_ char *pid = own_pid(), *procs = NULL;
+
+        cr_assert_gt(asprintf(&procs, "1\n%s", pid), 0);
+        make_group("svc", "cpu memory pids\n", procs);
+        check_parent("svc", CGROUP_MEMORY, CGROUP_PARENT_SHARED, "svc");
+
+        cr_assert_gt(asprintf(&procs, "%s9999\n", pid), 0);
+        make_file("svc", "cgroup.procs", procs);
+        check_parent("svc", CGROUP_MEMORY, CGROUP_PARENT_SHARED, "svc");
+        make_file("svc", "cgroup.procs", "");
+        check_parent("svc", CGROUP_MEMORY, CGROUP_PARENT_SHARED, "svc");
+}
+
+Test(cgroup_v2, parent_of_supervisor) {
+        make_group("svc", "cpu memory pids\n", "");
+        make_group("svc/supervisor", "cpu memory pids\n", "1\n2\n");
+        check_parent("svc/supervisor", CGROUP_MEMORY, CGROUP_PARENT_FREE, "svc");
+}
+
+/* Nothing is to be had, so nothing is moved. */
+Test(cgroup_v2, parent_without_controllers) {
+        make_group("svc", "hugetlb io\n", "1\n");
+        check_parent("svc", CGROUP_MEMORY | CGROUP_CPU, CGROUP_PARENT_FREE, "svc");
+}
+
+Test(cgroup_v2, parent_is_root_of_all) {
+        _cleanup_free_ char *type = path_of("cgroup.type");
+
+        make_group("", "cpu memory pids\n", "1\n2\n3\n");
+        cr_assert_eq(unlink(type), 0);
+        check_parent("", CGROUP_MEMORY, CGROUP_PARENT_FREE, "");
+}
+
+Test(cgroup_v2, parent_missing) {
+        _cleanup_free_ char *own = path_of("nowhere"), *parent = NULL;
+
+        cr_assert_eq(cgroup_v2_find_parent(own, CGROUP_MEMORY, &parent), -ENOENT);
+        cr_assert_null(parent);
+}
+
+static int open_group(const char *group) {
+        _cleanup_free_ char *path = path_of(group);
+        int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        cr_assert_geq(fd, 0);
+        return fd;
+}
+
+Test(cgroup_v2, controllers) {
+        _cleanup_close_ int fd = -EBADF;
+
+        make_group("g", "cpuset cpu io memory hugetlb pids rdma\n", "");
+        fd = open_group("g");
+        cr_assert_eq(cgroup_v2_controllers(fd), CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS);
+        make_file("g", "cgroup.controllers", "cpuset pids\n");
+        cr_assert_eq(cgroup_v2_controllers(fd), CGROUP_PIDS);
+        make_file("g", "cgroup.controllers", "");
+        cr_assert_eq(cgroup_v2_controllers(fd), 0);
+}
+
+Test(cgroup_v2, enable) {
+        _cleanup_free_ char *path = path_of("g/cgroup.subtree_control");
+        _cleanup_close_ int fd = -EBADF;
+
+        make_group("g", "cpu memory pids\n", "");
+        fd = open_group("g");
+        cr_assert_eq(cgroup_v2_enable(fd, CGROUP_MEMORY), CGROUP_MEMORY);
+        check_file("g/cgroup.subtree_control", "+memory");
+        cgroup_v2_disable(fd, CGROUP_MEMORY);
+        check_file("g/cgroup.subtree_control", "-memory");
+        cr_assert_eq(cgroup_v2_enable(fd, 0), 0);
+
+        cr_assert_eq(unlink(path), 0);
+        cr_assert_eq(cgroup_v2_enable(fd, CGROUP_MEMORY), 0);
+}
+
+Test(cgroup_v2, limits) {
+        const Limits limits = { .cpus = 1.5, .memory_mb = 512, .disk_mb = 9, .processes = 77 };
+        const char *const files[] = { "cpu.max", "memory.max", "memory.swap.max", "pids.max" };
+        _cleanup_close_ int fd = -EBADF;
+
+        make_group("g", "", "");
+        for (size_t i = 0; i < ELEMENTSOF(files); i++)
+                make_file("g", files[i], "");
+        fd = open_group("g");
+
+        cr_assert_eq(cgroup_v2_set_limits(fd, 0, &limits), 0);
+        check_file("g/memory.max", "");
+
+        cr_assert_eq(cgroup_v2_set_limits(fd, CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS, &limits), 0);
+        check_file("g/cpu.max", "150000 100000");
+        check_file("g/memory.max", "536870912");
+        check_file("g/memory.swap.max", "0");
+        check_file("g/pids.max", "77");
+}
+
+Test(cgroup_v2, limits_fail_whole) {
+        const Limits limits = { .cpus = 1, .memory_mb = 512, .processes = 77 };
+        _cleanup_close_ int fd = -EBADF;
+
+        make_group("g", "", "");
+        fd = open_group("g");
+        cr_assert_eq(cgroup_v2_set_limits(fd, CGROUP_PIDS, &limits), -ENOENT);
+        /* No swap on this kernel is no fault. */
+        make_file("g", "memory.max", "");
+        cr_assert_eq(cgroup_v2_set_limits(fd, CGROUP_MEMORY, &limits), 0);
+}
+
+/* The whole of a tree as a service with delegated controllers makes it: everything but the kernel. */
+Test(cgroup_v2, tree) {
+        _cleanup_(cgroup_tree_freep) CgroupTree *t = NULL;
+
+        make_group("", "cpu memory pids\n", "");
+        make_group("svc", "cpu memory pids\n", "");
+        make_group("svc/supervisor", "cpu memory pids\n", "1\n");
+        make_group("svc/sessions", "cpu memory pids\n", "");
+        make_file("svc/sessions", "cgroup.kill", "");
+        make_file("svc/sessions", "cgroup.freeze", "0");
+        make_file("svc/sessions", "cgroup.events", "populated 0\nfrozen 0\n");
+
+        cr_assert_eq(cgroup_tree_new_at("sessions", root, "0::/svc/supervisor\n", &t), 0);
+        cr_assert_eq(cgroup_tree_layout(t), CGROUP_LAYOUT_V2);
+        cr_assert(cgroup_tree_has(t, CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS | CGROUP_FREEZE | CGROUP_KILL), "%s",
+                  cgroup_tree_reason(t));
+        cr_assert_str_empty(cgroup_tree_reason(t));
+        check_file("svc/sessions/cgroup.kill", "1");
+        /* Ordinary files keep all of the writes: +cpu, +memory and +pids, one over the other. */
+        check_file("svc/cgroup.subtree_control", "+pidsry");
+        check_file("svc/sessions/cgroup.subtree_control", "+pidsry");
+}
+
+Test(cgroup_v2, tree_among_other_processes) {
+        _cleanup_(cgroup_tree_freep) CgroupTree *t = NULL;
+
+        make_group("scope", "cpu memory pids\n", "1\n2\n");
+        make_group("scope/sessions", "", "");
+        make_file("scope/sessions", "cgroup.freeze", "0");
+
+        cr_assert_eq(cgroup_tree_new_at("sessions", root, "0::/scope\n", &t), 0);
+        cr_assert(cgroup_tree_has(t, CGROUP_FREEZE));
+        cr_assert_not(cgroup_tree_has(t, CGROUP_KILL));
+        cr_assert_not_null(strstr(cgroup_tree_reason(t), "Other processes are in"));
+        check_file("scope/cgroup.subtree_control", "");
+}
+
+static void check_none(const char *unified, const char *self_cgroup, const char *reason) {
+        _cleanup_(cgroup_tree_freep) CgroupTree *t = NULL;
+        const Limits limits = { .cpus = 1, .memory_mb = 64, .processes = 20 };
+        Cgroup *g = NULL;
+
+        cr_assert_eq(cgroup_tree_new_at("sessions", unified, self_cgroup, &t), 0);
+        cr_assert_eq(cgroup_tree_layout(t), CGROUP_LAYOUT_NONE);
+        cr_assert_not(cgroup_tree_has(t, CGROUP_FREEZE));
+        cr_assert_not_null(strstr(cgroup_tree_reason(t), reason), "%s", cgroup_tree_reason(t));
+        cr_assert_eq(cgroup_new(t, 1000, "a", &limits, &g), -EOPNOTSUPP);
+        cr_assert_null(g);
+}
+
+Test(cgroup_v2, tree_none) {
+        check_none(NULL, "0::/\n", "No cgroup v2 hierarchy is mounted.");
+        check_none(root, "", "No cgroup v2 hierarchy is mounted.");
+        check_none(root, "0::/gone (deleted)\n", "cannot be used: No such file or directory.");
+}
+
+/* Nobody, root included, makes a directory there. */
+Test(cgroup_v2, tree_without_rights) {
+        check_none("/proc", "0::/\n", "No group can be made in /proc");
+}
+
+Test(cgroup_v2, tree_name) {
+        CgroupTree *t = NULL;
+
+        cr_assert_eq(cgroup_tree_new_at("../x", root, "0::/\n", &t), -EINVAL);
+        cr_assert_eq(cgroup_tree_new_at("", root, "0::/\n", &t), -EINVAL);
+}
