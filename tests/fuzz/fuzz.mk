@@ -8,6 +8,8 @@ FUZZ_SECONDS ?= 10
 FUZZ_SANITIZE := address,undefined
 FUZZ_CFLAGS := -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all $(WARNINGS)
 
+fuzz-mcp_SRC := $(addprefix shim/,mcp.c tools.c render.c render-turn.c excerpt.c)
+
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz-*.c))
 FUZZ_PROGRAMS := $(addprefix $(BUILD)/fuzz/,$(FUZZ_NAMES))
 fuzz_objects = $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(1))
