@@ -8,7 +8,8 @@
 /*
  * Checks the spelling of every token: numbers (and that integers fit 64 bits), the three literals, strings
  * without control characters, and no member name with a NUL in it (json-c would cut it there). How tokens
- * may follow each other is left to the parser. *ret_members is the number of object members. -EBADMSG with the place in *reterr_offset.
+ * may follow each other is left to the parser. *ret_members is the number of object members. -EBADMSG with
+ * the place in *reterr_offset.
  */
 int json_check_tokens(const char *data, size_t size, size_t *ret_members, size_t *reterr_offset);
 
