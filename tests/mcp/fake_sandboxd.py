@@ -55,6 +55,8 @@ class FakeSandboxd:
 
     def stop(self):
         """As a daemon that dies: the socket and all connections close."""
+        if self.listener.fileno() < 0:
+            return
         # A shutdown wakes the thread in accept(); close() alone does not.
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
@@ -121,7 +123,7 @@ class FakeSandboxd:
                 raise Hangup
 
     @staticmethod
-    def error(name, message, **parameters):
+    def error(name, message, /, **parameters):
         """A varlink error with a sentence."""
         return {"error": PREFIX + name, "parameters": {"message": message, **parameters}}
 
@@ -151,7 +153,7 @@ class FakeSandboxd:
         return self._obey(connection, parameters, reply)
 
     def _obey(self, connection, parameters, reply):
-        for line in parameters["code"].splitlines():
+        for line in parameters["code"].split("\n"):
             word, _, rest = line.partition(" ")
             if word == "out":
                 reply["stdout"] += rest + "\n"

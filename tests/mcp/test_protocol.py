@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: MIT
+"""The shim's side of the protocol, both eras, message by message. The daemon is a fake."""
+import json
+
+import pytest
+
+from stdio_client import META, MODERN, text
+
+HANDSHAKE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+
+
+def modern(**params):
+    """Parameters of a request of the stateless revision."""
+    return {**params, "_meta": {**META, **params.get("_meta", {})}}
+
+
+# ---- the handshake revisions
+
+
+@pytest.mark.parametrize("version", HANDSHAKE)
+def test_supported_version_is_echoed(start, fake, version):
+    reply = start("--socket", fake.path).initialize(version)
+    assert reply["result"]["protocolVersion"] == version
+    assert set(reply["result"]) == {"protocolVersion", "capabilities", "serverInfo", "instructions"}
+    assert reply["result"]["capabilities"] == {"tools": {}}
+
+
+@pytest.mark.parametrize("params", [{"protocolVersion": "2031-01-01"}, {"protocolVersion": MODERN},
+                                    {"protocolVersion": 7}, {}, None])
+def test_unknown_version_gets_our_latest(start, fake, params):
+    reply = start("--socket", fake.path).ask("initialize", params)
+    assert reply["result"]["protocolVersion"] == "2025-11-25"
+
+
+def test_results_of_the_handshake_era_have_no_new_members(shim):
+    assert set(shim.ask("tools/list")["result"]) == {"tools"}
+    assert shim.ask("ping")["result"] == {}
+    result = shim.call({"code": "out 1"})
+    assert set(result) == {"content", "isError", "_meta"}
+    assert set(result["_meta"]) == {"io.nixsandbox/turn"}
+
+
+def test_requests_before_initialize(start, fake):
+    shim = start("--socket", fake.path)
+    assert shim.ask("ping")["result"] == {}
+    for method in ("tools/list", "tools/call", "server/discover", "resources/list", "no/such"):
+        assert shim.ask(method, {})["error"]["code"] == -32602, method
+    assert shim.initialize()["result"]
+    assert fake.calls == []
+
+
+@pytest.mark.parametrize("method", ["resources/list", "prompts/list", "logging/setLevel", "no/such/method",
+                                    "server/discover", "completion/complete"])
+def test_unknown_methods(shim, method):
+    assert shim.ask(method, {})["error"]["code"] == -32601
+
+
+# ---- the stateless revision
+
+
+def test_stateless_requests_need_no_initialize(start, fake):
+    shim = start("--socket", fake.path)
+    tools = shim.ask("tools/list", modern())["result"]
+    assert tools["resultType"] == "complete" and tools["ttlMs"] > 0 and tools["cacheScope"] == "public"
+    assert tools["_meta"]["io.modelcontextprotocol/serverInfo"]["name"]
+    result = shim.ask("tools/call", modern(name="run", arguments={"code": "out hi"}))["result"]
+    assert result["resultType"] == "complete" and "hi" in text(result)
+    assert set(result["_meta"]) == {"io.modelcontextprotocol/serverInfo", "io.nixsandbox/turn"}
+
+
+def test_discover(start, fake):
+    result = start("--socket", fake.path).ask("server/discover", modern())["result"]
+    assert result["supportedVersions"] == [MODERN]
+    assert result["resultType"] == "complete" and result["instructions"] and result["ttlMs"] > 0
+    assert result["capabilities"] == {"tools": {}}
+
+
+def test_unsupported_version(start, fake):
+    shim = start("--socket", fake.path)
+    for version in ("2031-01-01", "2025-11-25"):
+        meta = {**META, "io.modelcontextprotocol/protocolVersion": version}
+        error = shim.ask("tools/list", {"_meta": meta})["error"]
+        assert error["code"] == -32022
+        assert error["data"] == {"supported": [MODERN], "requested": version}
+
+
+def test_missing_capabilities(start, fake):
+    meta = {"io.modelcontextprotocol/protocolVersion": MODERN}
+    assert start("--socket", fake.path).ask("tools/list", {"_meta": meta})["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize("method", ["initialize", "ping", "logging/setLevel", "no/such"])
+def test_removed_methods(start, fake, method):
+    assert start("--socket", fake.path).ask(method, modern())["error"]["code"] == -32601
+
+
+def test_subscription_is_acknowledged_and_stays_open(start, fake):
+    shim = start("--socket", fake.path)
+    rid = shim.request("subscriptions/listen", modern(notifications={"toolsListChanged": True}))
+    assert shim.ask("tools/list", modern())
+    shim.notify("notifications/cancelled", {"requestId": rid})
+    assert shim.ask("tools/list", modern())
+    assert shim.lines[0]["method"] == "notifications/subscriptions/acknowledged"
+    assert shim.lines[0]["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == rid
+    assert all(m.get("id") != rid for m in shim.lines)
+
+
+def test_both_eras_in_one_process(shim):
+    assert "resultType" in shim.ask("tools/list", modern())["result"]
+    assert "resultType" not in shim.ask("tools/list")["result"]
+
+
+# ---- tools
+
+
+def test_tool_list_is_stable_small_and_flat(shim):
+    first, second = (shim.ask("tools/list")["result"]["tools"] for _ in range(2))
+    assert first == second
+    assert [tool["name"] for tool in first] == ["run", "session"]
+    assert len(json.dumps(first)) < 6000
+    for tool in first:
+        assert tool["inputSchema"]["type"] == "object" and "outputSchema" not in tool
+        assert not {"oneOf", "anyOf", "allOf", "$ref"} & set(tool["inputSchema"])
+        assert all(p["type"] in ("string", "number") for p in tool["inputSchema"]["properties"].values())
+        assert set(tool["annotations"]) == {"title", "readOnlyHint", "destructiveHint", "idempotentHint",
+                                            "openWorldHint"}
+
+
+def test_no_daemon_is_asked_before_the_first_call(start, fake):
+    shim = start("--socket", fake.path)
+    shim.initialize()
+    shim.ask("tools/list")
+    shim.ask("server/discover", modern())
+    assert fake.calls == [] and not fake.connections
+
+
+@pytest.mark.parametrize("params", [
+    {}, {"name": 5}, {"arguments": {"code": "out"}}, {"name": "nothing", "arguments": {}},
+    {"name": "run", "arguments": "{}"}, {"name": "run", "arguments": []}])
+def test_bad_calls_are_protocol_errors(shim, params):
+    assert shim.ask("tools/call", params)["error"]["code"] == -32602
+
+
+@pytest.mark.parametrize("arguments", [
+    {}, {"code": 5}, {"code": "out", "timeout": "5"}, {"code": "out", "x": 1},
+    {"code": "out", "env": "no-such"}, {"code": "out", "session": "../x"}])
+def test_bad_arguments_are_results_that_say_what_to_do(shim, arguments):
+    result = shim.call(arguments)
+    assert result["isError"] is True and len(text(result)) > 20
+    assert "fine" in shim.run("out fine")
+
+
+def test_failing_code_is_an_error_result(shim):
+    result = shim.call({"code": "out partial\nerr why\nexit 3", "session": "dev"})
+    assert result["isError"] is True
+    assert text(result) == "partial\n--- stderr ---\nwhy\n[exit 3 · session dev (new) · turn 1 · 12 ms]"
+    assert result["_meta"]["io.nixsandbox/turn"]["exit_code"] == 3
+
+
+def test_output_is_never_bare_json(shim):
+    for value in ("42", "[1, 2]", '"x"', "null"):
+        with pytest.raises(ValueError):
+            json.loads(shim.run(f"out {value}"))
+
+
+def test_early_answer_and_wait(shim):
+    result = shim.call({"code": "out so far\nearly", "session": "dev"})
+    assert result["isError"] is False
+    assert "still running" in text(result) and 'action "wait" and session "dev"' in text(result)
+    assert "waited" in text(shim.call({"action": "wait", "session": "dev"}, tool="session"))
+
+
+def test_every_call_says_when_to_answer(shim, fake, tmp_path):
+    shim.run("out", timeout=90)
+    assert fake.calls[-1] == ("io.nixsandbox.Run", {
+        "code": "out", "project": str(tmp_path), "timeout_ms": 90000, "answer_after_ms": 50000})
+
+
+def test_session_actions(shim):
+    shim.run("out", session="a")
+
+    def session(**arguments):
+        return text(shim.call(arguments, tool="session"))
+
+    assert session(action="list").startswith("a · id id-a · default")
+    assert "node: nodejs" in session(action="environments")
+    assert "echo 1" in session(action="history", session="a")
+    assert "was interrupted" in session(action="interrupt", session="a")
+    assert "has ended" in session(action="kill", session="a")
+    assert "refused: NoSuchSession" in session(action="kill", session="a")
+    assert "starts fresh" in session(action="reset", session="a")
+
+
+def test_long_output_is_cut_in_the_middle(shim):
+    answer = shim.run("fill 200000")
+    assert 10000 <= len(answer) < 10500
+    assert answer.startswith("00000000\n00000001\n") and "characters left out" in answer
+
+
+def test_text_arrives_unchanged(shim):
+    strange = 'héllo ☃ 😀 \u2028\u2029 \\n "q" \t \x1b[31m \x7f'
+    assert shim.run("out " + strange).startswith(strange + "\n")
+
+
+# ---- framing and ids
+
+
+@pytest.mark.parametrize("rid", [0, -1, 2**53 + 1, 2**63 - 1, 2**64 - 1, "", "a", 'q"\\\n☃', "2"])
+def test_ids_come_back_as_they_were(shim, rid):
+    assert shim.ask("ping", rid=rid)["id"] == rid
+    reply = shim.ask("tools/call", {"name": "run", "arguments": {"code": "out hi"}}, rid=rid)
+    assert "hi" in text(reply["result"])
+
+
+BATCH = b'[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]'
+BAD_LINES = [
+    (b"not json", -32700), (b"\xff\xfe", -32700), (b"[" * 5000, -32700), (b'{"jsonrpc":"2.0"', -32700),
+    (b"{}", -32600), (b"null", -32600), (b"[]", -32600), (BATCH, -32600),
+    (b'{"jsonrpc":"2.0","id":{"a":1},"method":"ping"}', -32600),
+    (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600),
+    (b'{"jsonrpc":"2.0","method":5}', -32600),
+]
+
+
+@pytest.mark.parametrize("line,code", BAD_LINES)
+def test_bad_line_gets_one_error_without_id(shim, line, code):
+    before = len(shim.lines)
+    shim.write(line + b"\n")
+    assert shim.ask("ping", rid="after")
+    errors = [m for m in shim.lines[before:] if m["id"] is None]
+    assert [m["error"]["code"] for m in errors] == [code]
+    assert len(shim.lines) == before + 2
+
+
+@pytest.mark.parametrize("line", [line for line, _ in BAD_LINES])
+def test_bad_line_before_the_handshake_is_only_logged(start, fake, line):
+    shim = start("--socket", fake.path)
+    shim.write(line + b"\n")
+    assert shim.initialize()
+    assert len(shim.lines) == 1
+
+
+@pytest.mark.parametrize("line", [
+    b"", b"   ", b"\r",
+    b'{"jsonrpc":"2.0","id":77,"result":{}}',
+    b'{"jsonrpc":"2.0","id":78,"error":{"code":1,"message":"x"}}',
+    b'{"jsonrpc":"2.0","method":"notifications/unknown"}',
+    b'{"jsonrpc":"2.0","method":"notifications/x","params":[]}',
+    b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}'])
+def test_lines_that_get_no_answer(shim, line):
+    before = len(shim.lines)
+    shim.write(line + b"\n")
+    assert shim.ask("ping")
+    assert len(shim.lines) == before + 1
+
+
+def test_wrong_version_of_json_rpc_is_answered_by_id(shim):
+    shim.write(b'{"jsonrpc":"1.0","id":"v1","method":"ping"}\n')
+    assert shim.answer("v1")["error"]["code"] == -32600
+
+
+def test_carriage_returns_pieces_and_a_byte_order_mark(start, fake):
+    shim = start("--socket", fake.path)
+    shim.start_reading()
+    line = b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}\r\n\r\n'
+    for i in range(0, len(line), 7):
+        shim.write(line[i:i + 7])
+    assert shim.answer(1)["result"]
+
+
+@pytest.mark.parametrize("head,tail", [
+    (b'{"jsonrpc":"2.0","id":"long","method":"tools/call","params":{"x":"', b'"}}'),
+    (b'{"method":"tools/call","params":{"x":"', b'"},"jsonrpc":"2.0","id":"long"}')])
+def test_line_over_the_limit(shim, head, tail):
+    shim.write(head + b"a" * (9 << 20) + tail + b"\n")
+    assert shim.answer("long")["error"]["code"] == -32600
+    assert "fine" in shim.run("out fine")
+
+
+def test_big_code_is_passed_on(shim, fake):
+    shim.run("out 1\n" + "#" * 1000000)
+    assert len(fake.calls[-1][1]["code"]) == 1000006
+
+
+def test_duplicate_id_in_flight_is_refused(shim):
+    rid = shim.start_call({"code": "sleep 1\nout first"})
+    shim.start_call({"code": "out second"})
+    shim.request("tools/call", {"name": "run", "arguments": {"code": "out third"}}, rid=rid)
+    assert shim.answer(rid)["error"]["code"] == -32600
