@@ -87,12 +87,9 @@ static int on_resume(sd_event_source *source, void *userdata) {
 
         link_process(l);
 
-        /* Also when it was not us who paused: the stream does so itself when its buffer is full. */
-        if (l->state == LINK_IDLE || l->state == LINK_BUSY) {
-                l->paused = false;
-                if (stream_set_reading(l->stream, true) < 0)
-                        varlink_link_break(l);
-        }
+        /* It may be off because input came while a call was running, or because the buffer was full. */
+        if ((l->state == LINK_IDLE || l->state == LINK_BUSY) && stream_set_reading(l->stream, true) < 0)
+                varlink_link_break(l);
 
         return 0;
 }
@@ -205,7 +202,6 @@ static void on_input(Stream *s, Buffer *input, void *userdata) {
 
         /* Not before: a peer that waits for its reply before it calls again costs no epoll_ctl(2). */
         if (l->state == LINK_BUSY) {
-                l->paused = true;
                 (void) stream_set_reading(s, false);
                 return;
         }

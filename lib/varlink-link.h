@@ -45,7 +45,6 @@ struct VarlinkLink {
         LinkState state;
         VarlinkFlags flags;             /* of the running call */
         bool in_handler;
-        bool paused;                    /* reading is off: input came while a call was running */
         bool eof;
         LinkCallback on_disconnect;
         LinkCallback on_drained;

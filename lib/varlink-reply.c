@@ -84,7 +84,7 @@ static int link_answer(VarlinkLink *l, const char *error, json_object *parameter
 
         l->state = LINK_IDLE;
         l->on_disconnect = l->on_drained = (LinkCallback) {};
-        if (!l->in_handler && (l->paused || l->eof || buffer_size(stream_input(l->stream)) > 0))
+        if (!l->in_handler && (l->eof || buffer_size(stream_input(l->stream)) > 0))
                 varlink_link_resume_later(l);
 
         return r;

@@ -212,7 +212,7 @@ Test(varlink_hostile, a_slow_reader_is_waited_for) {
         cr_assert_eq(json_put_bytes(o, "text", text, MIB), 0);
         cr_assert(fixture_send_message(&fixture, fd, CALL("Park", ",\"more\":true")));
 
-        for (int i = 0; i < 3; i++) {
+        for (unsigned i = 0; i < 3; i++) {
                 _cleanup_free_ char *message = NULL;
 
                 cr_assert_eq(varlink_notify(fixture.parked, o), 0);
