@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * roundtrip BUILD SOCKET SECOND_SOCKET WORKDIR: the time of one trivial turn (x=1, python) at every hop, and what a
- * thaw adds.
+ * roundtrip BUILD SOCKET SECOND_SOCKET WORKDIR: the time of one trivial turn (x=1, python) at every hop, and
+ * what a thaw adds.
  *
- * The hops are asked in turn, in rounds, so that drift of the machine's speed hits all of them alike; what counts
- * are the ratios of medians to the first hop, a bare python child on a socketpair that compiles and executes. Idle
- * turns are the same Run call after a pause, on a daemon that freezes idle sessions (SECOND_SOCKET) and on one that
- * does not (SOCKET): their difference is the thaw.
+ * The hops are asked in turn, in rounds, so that drift of the machine's speed hits all of them alike; what
+ * counts are the ratios of medians to the first hop, a bare python child on a socketpair that compiles and
+ * executes. Idle turns are the same Run call after a pause, on a daemon that freezes idle sessions
+ * (SECOND_SOCKET) and on one that does not (SOCKET): their difference is the thaw.
  *
  * Prints lines of words for bench/bench: "hop NAME P50_US P99_US RATIO" and "idle NAME P50_US".
  */
@@ -36,10 +36,10 @@
 
 typedef struct Hop {
         const char *name;
-        int fd;                         /* connected socket; both directions */
-        pid_t pid;                      /* child, or 0 */
-        void (*ask)(struct Hop *h);     /* sends one turn */
-        char end;                       /* the last byte of an answer; 0 with is_frame: see answer_frame() */
+        int fd;                     /* connected socket; both directions */
+        pid_t pid;                  /* child, or 0 */
+        void (*ask)(struct Hop *h); /* sends one turn */
+        char end;                   /* the last byte of an answer; 0 with is_frame: see answer_frame() */
         bool is_frame;
         uint64_t n;
         double samples[ROUNDS * TURNS_PER_ROUND];
@@ -121,7 +121,8 @@ static void ask_bare(Hop *h) {
 }
 
 static void ask_agent(Hop *h) {
-        static const char request[] = "{\"type\":\"execute\",\"interpreter\":\"python\",\"timeout_ms\":30000}\0x=1";
+        static const char request[] =
+                        "{\"type\":\"execute\",\"interpreter\":\"python\",\"timeout_ms\":30000}\0x=1";
         Buffer b = {};
 
         if (frame_append(&b, AGENT_FRAME_REQUEST, ++h->n, request, sizeof(request) - 1) < 0)
@@ -131,8 +132,9 @@ static void ask_agent(Hop *h) {
 }
 
 static void ask_daemon(Hop *h) {
-        static const char call[] = "{\"method\":\"io.nixsandbox.Run\",\"parameters\":{\"code\":\"x=1\",\"environment\":"
-                                   "\"python\",\"session\":\"bench-daemon\"}}";
+        static const char call[] =
+                        "{\"method\":\"io.nixsandbox.Run\",\"parameters\":{\"code\":\"x=1\",\"environment\":"
+                        "\"python\",\"session\":\"bench-daemon\"}}";
 
         send_all(h, call, sizeof(call));
 }
@@ -141,8 +143,12 @@ static void ask_shim(Hop *h) {
         char line[256];
         int n;
 
-        n = snprintf(line, sizeof(line), "{\"jsonrpc\":\"2.0\",\"id\":%" PRIu64 ",\"method\":\"tools/call\",\"params\":{\"name\":"
-                     "\"run\",\"arguments\":{\"code\":\"x=1\",\"env\":\"python\",\"session\":\"bench-shim\"}}}\n", ++h->n);
+        n = snprintf(line, sizeof(line),
+                     "{\"jsonrpc\":\"2.0\",\"id\":%" PRIu64
+                     ",\"method\":\"tools/call\",\"params\":{\"name\":"
+                     "\"run\",\"arguments\":{\"code\":\"x=1\",\"env\":\"python\",\"session\":\"bench-shim\"}"
+                     "}}\n",
+                     ++h->n);
         send_all(h, line, (size_t) n);
 }
 
@@ -156,7 +162,8 @@ static void start_child(Hop *h, const char *workdir, bool fd3, char *const argv[
         if (h->pid < 0)
                 fail("fork");
         if (h->pid == 0) {
-                if (chdir(workdir) < 0 || dup2(pair[1], 0) < 0 || dup2(pair[1], 1) < 0 || (fd3 && dup2(pair[1], 3) < 0))
+                if (chdir(workdir) < 0 || dup2(pair[1], 0) < 0 || dup2(pair[1], 1) < 0 ||
+                    (fd3 && dup2(pair[1], 3) < 0))
                         _exit(126);
                 (void) execv(argv[0], argv);
                 _exit(127);
@@ -166,22 +173,21 @@ static void start_child(Hop *h, const char *workdir, bool fd3, char *const argv[
 }
 
 static void start_bare(Hop *h, const char *workdir) {
-        static char loop[] =
-                "import os\n"
-                "r, w, g = os.read, os.write, {}\n"
-                "while True:\n"
-                "    d = r(0, 65536)\n"
-                "    if not d: break\n"
-                "    exec(compile(d.partition(b'\\n')[2], 'turn', 'exec'), g)\n"
-                "    w(1, b'ok\\n')\n";
-        char *argv[] = { (char[]) { "/usr/bin/python3" }, (char[]) { "-I" }, (char[]) { "-c" }, loop, NULL };
+        static char loop[] = "import os\n"
+                             "r, w, g = os.read, os.write, {}\n"
+                             "while True:\n"
+                             "    d = r(0, 65536)\n"
+                             "    if not d: break\n"
+                             "    exec(compile(d.partition(b'\\n')[2], 'turn', 'exec'), g)\n"
+                             "    w(1, b'ok\\n')\n";
+        char *argv[] = { (char[]){ "/usr/bin/python3" }, (char[]){ "-I" }, (char[]){ "-c" }, loop, NULL };
 
         start_child(h, workdir, false, argv);
 }
 
 static void start_agent(Hop *h, const char *workdir, const char *build) {
         char path[PATH_MAX];
-        char *argv[] = { path, (char[]) { "3" }, NULL };
+        char *argv[] = { path, (char[]){ "3" }, NULL };
 
         (void) snprintf(path, sizeof(path), "%s/sandbox-agent", build);
         start_child(h, workdir, true, argv);
@@ -197,10 +203,12 @@ static void start_daemon(Hop *h, const char *socket_path) {
 }
 
 static void start_shim(Hop *h, const char *workdir, const char *build, const char *socket_path) {
-        static const char hello[] = "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-06-18\","
-                                    "\"capabilities\":{},\"clientInfo\":{\"name\":\"bench\",\"version\":\"1\"}}}\n";
+        static const char hello[] =
+                        "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{"
+                        "\"protocolVersion\":\"2025-06-18\","
+                        "\"capabilities\":{},\"clientInfo\":{\"name\":\"bench\",\"version\":\"1\"}}}\n";
         char path[PATH_MAX], option[PATH_MAX];
-        char *argv[] = { path, (char[]) { "--socket" }, option, NULL };
+        char *argv[] = { path, (char[]){ "--socket" }, option, NULL };
 
         (void) snprintf(path, sizeof(path), "%s/nix-sandbox-mcp", build);
         (void) snprintf(option, sizeof(option), "%s", socket_path);
@@ -228,7 +236,7 @@ static void measure_hops(Hop *hops, size_t n_hops) {
 
         for (size_t i = 0; i < n_hops; i++)
                 for (unsigned k = 0; k < TURNS_PER_ROUND; k++)
-                        (void) turn(&hops[i]);          /* warm */
+                        (void) turn(&hops[i]); /* warm */
 
         for (unsigned round = 0; round < ROUNDS; round++)
                 for (size_t i = 0; i < n_hops; i++)
@@ -239,7 +247,8 @@ static void measure_hops(Hop *hops, size_t n_hops) {
         for (size_t i = 0; i < n_hops; i++) {
                 double p50 = percentile(hops[i].samples, hops[i].n_samples, 0.5);
 
-                printf("hop %s %.1f %.1f %.2f\n", hops[i].name, p50, percentile(hops[i].samples, hops[i].n_samples, 0.99), p50 / base);
+                printf("hop %s %.1f %.1f %.2f\n", hops[i].name, p50,
+                       percentile(hops[i].samples, hops[i].n_samples, 0.99), p50 / base);
         }
 }
 
@@ -285,7 +294,7 @@ int main(int argc, char *argv[]) {
         (void) fflush(stdout);
 
         /* The caller looks at the shim's memory, then closes our input. */
-        (void) !read(STDIN_FILENO, &(char) { 0 }, 1);
+        (void) !read(STDIN_FILENO, &(char){ 0 }, 1);
         for (size_t i = 0; i < ELEMENTSOF(hops); i++) {
                 (void) close(hops[i].fd);
                 if (hops[i].pid > 0)

@@ -80,7 +80,8 @@ int print_error(const Context *c, const char *error, const char *message, json_o
         o = params_new();
         param_string(o, "error", error);
         param_string(o, "message", message);
-        if (json_put_object(o, "parameters", parameters ? json_object_get(parameters) : json_object_new_object()) < 0)
+        if (json_put_object(o, "parameters",
+                            parameters ? json_object_get(parameters) : json_object_new_object()) < 0)
                 die_oom();
         print_json(o);
         return EXIT_FAILURE;
@@ -96,8 +97,10 @@ static int connect_daemon(Context *c) {
 
         r = daemon_address_resolve(c->socket, &address);
         if (r < 0) {
-                if (asprintf(&why, "Cannot use the private daemon's directory in /tmp: %s. Remove what is there, or set "
-                             "XDG_RUNTIME_DIR.", strerror(-r)) < 0)
+                if (asprintf(&why,
+                             "Cannot use the private daemon's directory in /tmp: %s. Remove what is there, "
+                             "or set XDG_RUNTIME_DIR.",
+                             strerror(-r)) < 0)
                         die_oom();
                 return print_error(c, "io.nixsandbox.NotSupported", why, NULL);
         }
@@ -118,9 +121,12 @@ int call_begin(Context *c, const char *method, json_object *params, VarlinkFlags
         r = varlink_client_send(c->client, method, owned, flags);
         if (r == -EMSGSIZE)
                 return print_error(c, "io.nixsandbox.LimitExceeded",
-                                   "The request is longer than 8 MiB. Put data into files and read them from the code.", NULL);
+                                   "The request is longer than 8 MiB. Put data into files and read them "
+                                   "from the code.",
+                                   NULL);
         if (r < 0)
-                return print_error(c, "io.nixsandbox.Internal", "sandboxd closed the connection. Is it still running?", NULL);
+                return print_error(c, "io.nixsandbox.Internal",
+                                   "sandboxd closed the connection. Is it still running?", NULL);
         return 0;
 }
 
@@ -144,14 +150,17 @@ int call_next(Context *c, VarlinkReply *ret) {
         r = varlink_client_receive(c->client, USEC_INFINITY, &reply);
         if (r == -ECONNRESET)
                 return print_error(c, "io.nixsandbox.Internal",
-                                   "sandboxd went away before it answered. A running turn may be lost; see 'sandboxctl list'.", NULL);
+                                   "sandboxd went away before it answered. A running turn may be lost; see "
+                                   "'sandboxctl list'.",
+                                   NULL);
         if (r < 0)
-                return print_error(c, "io.nixsandbox.Internal", "What answers on the socket does not speak varlink.", NULL);
+                return print_error(c, "io.nixsandbox.Internal",
+                                   "What answers on the socket does not speak varlink.", NULL);
         if (reply.error)
                 return print_reply_error(c, &reply);
 
         *ret = reply;
-        reply = (VarlinkReply) {};
+        reply = (VarlinkReply){};
         return 0;
 }
 
@@ -165,7 +174,8 @@ int call(Context *c, const char *method, json_object *params, VarlinkReply *ret)
 static json_object *get(json_object *o, const char *key) {
         json_object *value = NULL;
 
-        return json_object_is_type(o, json_type_object) && json_object_object_get_ex(o, key, &value) ? value : NULL;
+        return json_object_is_type(o, json_type_object) && json_object_object_get_ex(o, key, &value) ? value
+                                                                                                     : NULL;
 }
 
 const char *get_string(json_object *o, const char *key, const char *missing) {

@@ -2,18 +2,18 @@
 #pragma once
 
 /*
- * What all verbs share: the options before the verb, the connection to the daemon (made when first needed), and
- * one way to call and to show an error. Exit status of sandboxctl: 0 done, 1 refused or failed, 2 bad usage;
- * `run` without --json gives the code's own.
+ * What all verbs share: the options before the verb, the connection to the daemon (made when first needed),
+ * and one way to call and to show an error. Exit status of sandboxctl: 0 done, 1 refused or failed, 2 bad
+ * usage; `run` without --json gives the code's own.
  */
 
 #include "lib/json.h"
 #include "lib/varlink-client.h"
 
 typedef struct Context {
-        const char *socket;             /* --socket */
-        bool json;                      /* --json */
-        char *project;                  /* of the caller: PROJECT_DIR, else the working directory */
+        const char *socket; /* --socket */
+        bool json;          /* --json */
+        char *project;      /* of the caller: PROJECT_DIR, else the working directory */
         VarlinkClient *client;
 } Context;
 
@@ -32,8 +32,8 @@ json_object *params_session(const Context *c, const char *session);
 
 /* Begins a call; takes params. On failure the reason was printed, and the exit status is returned. */
 int call_begin(Context *c, const char *method, json_object *params, VarlinkFlags flags);
-/* The next reply. 0: *ret is set (varlink_reply_done() it); else the reason was printed, as JSON with --json, and
- * the exit status is returned. */
+/* The next reply. 0: *ret is set (varlink_reply_done() it); else the reason was printed, as JSON with
+ * --json, and the exit status is returned. */
 int call_next(Context *c, VarlinkReply *ret);
 /* Both. */
 int call(Context *c, const char *method, json_object *params, VarlinkReply *ret);
@@ -49,4 +49,4 @@ uint64_t get_uint(json_object *o, const char *key);
 double get_number(json_object *o, const char *key);
 bool get_bool(json_object *o, const char *key);
 bool has_value(json_object *o, const char *key);
-json_object *get_array(json_object *o, const char *key);       /* borrowed; an empty one when it is missing */
+json_object *get_array(json_object *o, const char *key); /* borrowed; an empty one when it is missing */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* A command-line tool may end where a daemon may not: on memory that is short, and on its own user's mistakes. */
+/* A command-line tool may end where a daemon may not: on memory that is short, and on its own user's
+ * mistakes. */
 
 #include "lib/macro.h"
 

@@ -3,8 +3,8 @@
 /*
  * sandboxctl: the command line of sandboxd, for admins, scripts and tests.
  *
- * Theory of operation: options before the verb, then one verb from the table in verbs.c, which makes one or a
- * few varlink calls and prints what comes back, as tables for people or with --json as the daemon said it.
+ * Theory of operation: options before the verb, then one verb from the table in verbs.c, which makes one or
+ * a few varlink calls and prints what comes back, as tables for people or with --json as the daemon said it.
  * Where no daemon answers, a private one is started (lib/private-daemon.h), so `sandboxctl run` works on any
  * machine that has bubblewrap.
  */
@@ -24,7 +24,8 @@ static void help(void) {
              "Runs code in sandbox sessions, and looks after them.\n");
         for (const Verb *v = verbs; v->name; v++)
                 printf("  %s %s\n        %s\n", v->name, v->arguments, v->help);
-        puts("\n  --socket P   the daemon's socket (also: NIX_SANDBOX_SOCKET); default: the system service, else a\n"
+        puts("\n  --socket P   the daemon's socket (also: NIX_SANDBOX_SOCKET); default: the system service, "
+             "else a\n"
              "               private daemon, which is started when it is not there\n"
              "  --json       machine-readable output\n"
              "  --version, --help\n\n"
@@ -40,7 +41,9 @@ static const Verb *find_verb(const char *name) {
 
 int main(int argc, char *argv[]) {
         enum {
-                ARG_SOCKET = 0x100, ARG_JSON, ARG_VERSION,
+                ARG_SOCKET = 0x100,
+                ARG_JSON,
+                ARG_VERSION,
         };
         static const struct option options[] = {
                 { "socket", required_argument, NULL, ARG_SOCKET },

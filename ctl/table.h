@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A table on standard output: columns as wide as their widest cell, numbers to the right. Text from elsewhere
- * is made harmless (no control characters reach a terminal).
+ * A table on standard output: columns as wide as their widest cell, numbers to the right. Text from
+ * elsewhere is made harmless (no control characters reach a terminal).
  */
 
 #include "lib/macro.h"
@@ -17,7 +17,8 @@ Table *table_new(const char *const *titles);
 Table *table_free(Table *t);
 DEFINE_TRIVIAL_CLEANUP_FUNC(Table *, table_free);
 
-/* The next cell, row by row; NULL is shown as "-". Printf style. Dies of OOM: this is a command-line tool. */
+/* The next cell, row by row; NULL is shown as "-". Printf style. Dies of OOM: this is a command-line tool.
+ */
 void table_add(Table *t, const char *format, ...) _printf_(2, 3);
 size_t table_rows(const Table *t);
 void table_print(const Table *t);
@@ -25,7 +26,8 @@ void table_print(const Table *t);
 /* A copy of s in which control characters are shown as '?'. */
 char *printable(const char *s);
 
-/* "3 d", "2 h 5 min", "17 s", "120 ms": the two largest units. Into a static buffer that the next call reuses. */
+/* "3 d", "2 h 5 min", "17 s", "120 ms": the two largest units. Into a static buffer that the next call
+ * reuses. */
 const char *format_duration(uint64_t usec);
 /* "12 MB", "1.5 GB". The same. */
 const char *format_bytes(uint64_t bytes);

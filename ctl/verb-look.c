@@ -55,7 +55,8 @@ static int fetch(Context *c, const char *method, json_object *params, VarlinkRep
 
 int verb_list(Context *c, int argc, char *argv[]) {
         static const char *const titles[] = {
-                "NAME", "ID", "USER", "ENVIRONMENT", "STATE", ">TURNS", ">IDLE", ">CPU", ">MEMORY", "PROJECT", NULL,
+                "NAME",  "ID",   "USER",    "ENVIRONMENT", "STATE", ">TURNS",
+                ">IDLE", ">CPU", ">MEMORY", "PROJECT",     NULL,
         };
         bool all = parse_flag(argc, argv, "a"), done;
         _cleanup_(varlink_reply_done) VarlinkReply reply = {};
@@ -81,8 +82,10 @@ int verb_list(Context *c, int argc, char *argv[]) {
                 table_add(t, "%s", get_bool(s, "busy") ? "busy" : get_string(s, "state", "-"));
                 table_add(t, "%" PRIu64, get_uint(s, "turns"));
                 table_add(t, "%s", format_duration(get_uint(s, "idle_usec")));
-                table_add(t, "%s", has_value(s, "cpu_usec") ? format_duration(get_uint(s, "cpu_usec")) : "-");
-                table_add(t, "%s", has_value(s, "memory_bytes") ? format_bytes(get_uint(s, "memory_bytes")) : "-");
+                table_add(t, "%s",
+                          has_value(s, "cpu_usec") ? format_duration(get_uint(s, "cpu_usec")) : "-");
+                table_add(t, "%s",
+                          has_value(s, "memory_bytes") ? format_bytes(get_uint(s, "memory_bytes")) : "-");
                 table_add(t, "%s", get_string(s, "project", "-"));
         }
         if (table_rows(t) == 0)
@@ -113,17 +116,21 @@ static void show_session(json_object *s) {
         show_line("user", "%s", user_name(get_uint(s, "uid")));
         show_line("project", "%s", get_string(s, "project", "-"));
         show_line("environment", "%s", get_string(s, "environment", "-"));
-        show_line("state", "%s%s", get_string(s, "state", "-"), get_bool(s, "busy") ? ", a turn is running" : "");
+        show_line("state", "%s%s", get_string(s, "state", "-"),
+                  get_bool(s, "busy") ? ", a turn is running" : "");
         show_line("created", "%s", format_time(get_uint(s, "created_usec")));
         show_line("idle for", "%s", format_duration(get_uint(s, "idle_usec")));
         show_line("turns", "%" PRIu64 ", %" PRIu64 " waiting", get_uint(s, "turns"), get_uint(s, "queued"));
         show_line("turn time", "%s", format_duration(get_uint(s, "turn_usec")));
         if (has_value(s, "cpu_usec"))
-                show_line("cpu time", "%s of %g CPUs", format_duration(get_uint(s, "cpu_usec")), get_number(s, "cpus"));
+                show_line("cpu time", "%s of %g CPUs", format_duration(get_uint(s, "cpu_usec")),
+                          get_number(s, "cpus"));
         if (has_value(s, "memory_bytes"))
-                show_line("memory", "%s of %" PRIu64 " MB", format_bytes(get_uint(s, "memory_bytes")), get_uint(s, "memory_mb"));
+                show_line("memory", "%s of %" PRIu64 " MB", format_bytes(get_uint(s, "memory_bytes")),
+                          get_uint(s, "memory_mb"));
         if (has_value(s, "processes"))
-                show_line("processes", "%" PRIu64 " of %" PRIu64, get_uint(s, "processes"), get_uint(s, "processes_max"));
+                show_line("processes", "%" PRIu64 " of %" PRIu64, get_uint(s, "processes"),
+                          get_uint(s, "processes_max"));
         show_line("/workspace", "at most %" PRIu64 " MB, in memory", get_uint(s, "workspace_mb"));
         show_line("turn timeout", "%g s", get_number(s, "timeout_seconds"));
         show_line("cgroup", "%s", get_string(s, "cgroup", "none"));
@@ -148,7 +155,9 @@ int verb_show(Context *c, int argc, char *argv[]) {
 }
 
 int verb_history(Context *c, int argc, char *argv[]) {
-        static const char *const titles[] = { ">TURN", "TIME", "INTERPRETER", ">EXIT", ">TOOK", "CODE", NULL };
+        static const char *const titles[] = {
+                ">TURN", "TIME", "INTERPRETER", ">EXIT", ">TOOK", "CODE", NULL
+        };
         _cleanup_(varlink_reply_done) VarlinkReply reply = {};
         _cleanup_(table_freep) Table *t = NULL;
         json_object *entries;
@@ -171,7 +180,8 @@ int verb_history(Context *c, int argc, char *argv[]) {
                 table_add(t, "%s", get_string(e, "interpreter", "-"));
                 table_add(t, "%" PRIu64, get_uint(e, "exit_code"));
                 table_add(t, "%.0f ms", get_number(e, "duration_ms"));
-                table_add(t, "%.*s%s", (int) MIN(line, (size_t) 70), code, line > 70 || code[line] ? " …" : "");
+                table_add(t, "%.*s%s", (int) MIN(line, (size_t) 70), code,
+                          line > 70 || code[line] ? " …" : "");
         }
         if (table_rows(t) == 0)
                 puts("No turns yet.");
@@ -183,10 +193,11 @@ int verb_history(Context *c, int argc, char *argv[]) {
 static void print_events(json_object *events) {
         for (size_t i = 0; i < json_object_array_length(events); i++) {
                 json_object *e = json_object_array_get_idx(events, i);
-                _cleanup_free_ char *name = printable(get_string(e, "name", "-")), *detail = printable(get_string(e, "detail", ""));
+                _cleanup_free_ char *name = printable(get_string(e, "name", "-")),
+                                    *detail = printable(get_string(e, "detail", ""));
 
-                printf("%s  %-12s  %-16s  %-15s  %s\n", format_time(get_uint(e, "time_usec")), get_string(e, "session", "-"), name,
-                       get_string(e, "event", "-"), detail);
+                printf("%s  %-12s  %-16s  %-15s  %s\n", format_time(get_uint(e, "time_usec")),
+                       get_string(e, "session", "-"), name, get_string(e, "event", "-"), detail);
         }
         (void) fflush(stdout);
 }
@@ -239,7 +250,8 @@ static char *interpreter_list(json_object *e) {
 }
 
 int verb_envs(Context *c, int argc, char *argv[]) {
-        static const char *const titles[] = { "NAME", "INTERPRETERS", ">TIMEOUT", ">MEMORY", "NETWORK", "DESCRIPTION", NULL };
+        static const char *const titles[] = { "NAME",    "INTERPRETERS", ">TIMEOUT", ">MEMORY",
+                                              "NETWORK", "DESCRIPTION",  NULL };
         _cleanup_(varlink_reply_done) VarlinkReply reply = {};
         _cleanup_(table_freep) Table *t = NULL;
         json_object *list;

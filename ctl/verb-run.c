@@ -19,7 +19,7 @@ typedef struct RunArguments {
         const char *environment, *interpreter, *session;
         uint64_t timeout_usec, memory_mb;
         double cpus;
-        const char *code;               /* "-": standard input */
+        const char *code; /* "-": standard input */
 } RunArguments;
 
 static double parse_cpus(const char *s) {
@@ -33,7 +33,9 @@ static double parse_cpus(const char *s) {
 
 static RunArguments parse_arguments(int argc, char *argv[]) {
         enum {
-                ARG_TIMEOUT = 0x100, ARG_MEMORY, ARG_CPUS,
+                ARG_TIMEOUT = 0x100,
+                ARG_MEMORY,
+                ARG_CPUS,
         };
         static const struct option options[] = {
                 { "env", required_argument, NULL, 'e' },
@@ -111,7 +113,10 @@ static int put_code(const Context *c, json_object *p, const RunArguments *a) {
         if (!utf8_is_valid(buffer_data(&code), buffer_size(&code), &bad)) {
                 _cleanup_free_ char *message = NULL;
 
-                if (asprintf(&message, "The code is not valid UTF-8: byte %zu. Save it as UTF-8; put binary data into a file.", bad) < 0)
+                if (asprintf(&message,
+                             "The code is not valid UTF-8: byte %zu. Save it as UTF-8; put binary data into "
+                             "a file.",
+                             bad) < 0)
                         die_oom();
                 r = print_error(c, "org.varlink.service.InvalidParameter", message, NULL);
         } else if (json_put_bytes(p, "code", buffer_data(&code), buffer_size(&code)) < 0)

@@ -9,12 +9,12 @@ typedef int (*VerbHandler)(Context *c, int argc, char *argv[]);
 
 typedef struct Verb {
         const char *name;
-        const char *arguments;          /* for the help */
+        const char *arguments; /* for the help */
         const char *help;
         VerbHandler handler;
 } Verb;
 
-extern const Verb verbs[];              /* ends with a NULL name */
+extern const Verb verbs[]; /* ends with a NULL name */
 
 int verb_run(Context *c, int argc, char *argv[]);
 int verb_list(Context *c, int argc, char *argv[]);

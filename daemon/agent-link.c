@@ -20,9 +20,9 @@ struct AgentLink {
         Stream *stream;
         const AgentLinkHandlers *handlers;
         void *userdata;
-        uint64_t turn;                  /* the running one; 0: none */
+        uint64_t turn; /* the running one; 0: none */
         bool hello;
-        bool *gone;                     /* set when the link is freed inside a callback */
+        bool *gone; /* set when the link is freed inside a callback */
 };
 
 static void agent_link_fault(AgentLink *l, const char *why) {
@@ -142,8 +142,10 @@ static void on_event_frame(AgentLink *l, const Frame *f) {
         }
         if (p.protocol != NIX_SANDBOX_AGENT_PROTOCOL) {
                 agent_link_fault(l, p.protocol < NIX_SANDBOX_AGENT_PROTOCOL
-                                            ? "sandbox-agent is too old for this sandboxd; install both from one release"
-                                            : "sandboxd is too old for this sandbox-agent; install both from one release");
+                                                    ? "sandbox-agent is too old for this sandboxd; install "
+                                                      "both from one release"
+                                                    : "sandboxd is too old for this sandbox-agent; install "
+                                                      "both from one release");
                 return;
         }
 
@@ -168,8 +170,10 @@ static void on_frame(AgentLink *l, const Frame *f) {
         case AGENT_FRAME_STDERR_TAIL:
                 l->handlers->on_output(l,
                                        f->type == AGENT_FRAME_STDOUT || f->type == AGENT_FRAME_STDOUT_TAIL
-                                               ? OUTPUT_STDOUT : OUTPUT_STDERR,
-                                       f->type == AGENT_FRAME_STDOUT_TAIL || f->type == AGENT_FRAME_STDERR_TAIL,
+                                                       ? OUTPUT_STDOUT
+                                                       : OUTPUT_STDERR,
+                                       f->type == AGENT_FRAME_STDOUT_TAIL ||
+                                                       f->type == AGENT_FRAME_STDERR_TAIL,
                                        f->payload, f->size, l->userdata);
                 return;
         case AGENT_FRAME_RESULT:
@@ -206,7 +210,8 @@ static void on_hangup(Stream *s, int error, void *userdata) {
         agent_link_fault(userdata, "it ended");
 }
 
-int agent_link_new(sd_event *event, int fd, const AgentLinkHandlers *handlers, void *userdata, AgentLink **ret) {
+int agent_link_new(sd_event *event, int fd, const AgentLinkHandlers *handlers, void *userdata,
+                   AgentLink **ret) {
         static const StreamHandlers stream_handlers = { .on_input = on_input, .on_hangup = on_hangup };
         static const StreamLimits stream_limits = {
                 .input_max = 2 * AGENT_PAYLOAD_MAX,

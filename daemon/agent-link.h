@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The daemon's side of the conversation with the agent of one session (lib/agent-protocol.h). Everything that
- * comes back is hostile: frames are capped, JSON is typed, frames of another turn than the running one are a
- * fault, and a fault ends the link, and with it the session.
+ * The daemon's side of the conversation with the agent of one session (lib/agent-protocol.h). Everything
+ * that comes back is hostile: frames are capped, JSON is typed, frames of another turn than the running one
+ * are a fault, and a fault ends the link, and with it the session.
  */
 
 #include <systemd/sd-event.h>
@@ -23,31 +23,33 @@ typedef enum OutputStream {
 
 typedef struct AgentOutputResult {
         uint64_t bytes, omitted, dropped;
-        const char *file;               /* NULL, or a path in the session; borrowed, printable */
+        const char *file; /* NULL, or a path in the session; borrowed, printable */
 } AgentOutputResult;
 
 /* A RESULT frame, typed; strings are borrowed and valid only in the callback. */
 typedef struct AgentResult {
-        uint64_t exit_code;             /* 0…255 */
+        uint64_t exit_code; /* 0…255 */
         uint64_t signal;
         bool timed_out, interrupted, restarted, late;
-        bool lost;                      /* the interpreter's state */
+        bool lost; /* the interpreter's state */
         AgentOutputResult output[_OUTPUT_STREAM_MAX];
         uint64_t duration_usec;
-        const char *error;              /* NULL, "missing", "start", "protocol" */
+        const char *error; /* NULL, "missing", "start", "protocol" */
         const char *error_text;
 } AgentResult;
 
 typedef struct AgentLinkHandlers {
         void (*on_hello)(AgentLink *l, void *userdata);
-        void (*on_output)(AgentLink *l, OutputStream stream, bool tail, const char *data, size_t size, void *userdata);
+        void (*on_output)(AgentLink *l, OutputStream stream, bool tail, const char *data, size_t size,
+                          void *userdata);
         void (*on_result)(AgentLink *l, const AgentResult *result, void *userdata);
         /* The agent is gone or broke the protocol; why is a static sentence. Nothing follows. */
         void (*on_lost)(AgentLink *l, const char *why, void *userdata);
 } AgentLinkHandlers;
 
 /* Takes fd, also when it fails. */
-int agent_link_new(sd_event *event, int fd, const AgentLinkHandlers *handlers, void *userdata, AgentLink **ret);
+int agent_link_new(sd_event *event, int fd, const AgentLinkHandlers *handlers, void *userdata,
+                   AgentLink **ret);
 AgentLink *agent_link_free(AgentLink *l);
 DEFINE_TRIVIAL_CLEANUP_FUNC(AgentLink *, agent_link_free);
 

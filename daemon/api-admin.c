@@ -14,8 +14,7 @@ int vl_method_get_version(VarlinkLink *link, json_object *parameters, VarlinkFla
         const Manager *m = userdata;
 
         /* Parameters are not looked at: this is the call that must work across versions. */
-        if (!reply ||
-            json_put_string(reply, "version", NIX_SANDBOX_VERSION) < 0 ||
+        if (!reply || json_put_string(reply, "version", NIX_SANDBOX_VERSION) < 0 ||
             json_put_int(reply, "api_min", NIX_SANDBOX_API_MIN) < 0 ||
             json_put_int(reply, "api_max", NIX_SANDBOX_API_MAX) < 0 ||
             json_put_string(reply, "mode", m->mode) < 0)
@@ -77,8 +76,8 @@ static int environment_to_json(const Config *c, const Environment *e, json_objec
         _cleanup_json_ json_object *o = json_object_new_object(), *interpreters = NULL, *missing = NULL;
         uint64_t timeout = e->timeout_usec > 0 ? e->timeout_usec : c->defaults.timeout_usec;
 
-        if (!o || interpreter_names(e, false, &interpreters) < 0 || interpreter_names(e, true, &missing) < 0 ||
-            json_put_string(o, "name", e->name) < 0 ||
+        if (!o || interpreter_names(e, false, &interpreters) < 0 ||
+            interpreter_names(e, true, &missing) < 0 || json_put_string(o, "name", e->name) < 0 ||
             json_put_string(o, "description", e->description) < 0 ||
             json_put_object(o, "interpreters", TAKE_PTR(interpreters)) < 0 ||
             json_put_number(o, "timeout_seconds", (double) timeout / USEC_PER_SEC) < 0 ||

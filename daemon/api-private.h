@@ -8,15 +8,15 @@
 #define API_ERROR(name) "io.nixsandbox." name
 
 /* Answers with an error whose parameters are one named value (may be NULL) and a sentence. */
-int api_error(VarlinkLink *link, const char *error, const char *key, const char *value, const char *format, ...)
-        _printf_(5, 6);
+int api_error(VarlinkLink *link, const char *error, const char *key, const char *value, const char *format,
+              ...) _printf_(5, 6);
 
 /* Types the parameters by a table. 0: done; 1: refused, and answered; negative errno. */
 int api_dispatch(VarlinkLink *link, json_object *parameters, const JsonField *table, void *ret);
 
 /* A session that the peer may use a verb on. 0: *ret is set; 1: refused, and answered; negative errno. */
-int api_find_session(VarlinkLink *link, Manager *m, const char *project, const char *name_or_id, SessionVerb verb,
-                     Session **ret);
+int api_find_session(VarlinkLink *link, Manager *m, const char *project, const char *name_or_id,
+                     SessionVerb verb, Session **ret);
 
 /* The parameters of all methods that name one session. */
 typedef struct SessionParameters {
@@ -24,7 +24,8 @@ typedef struct SessionParameters {
         const char *project;
 } SessionParameters;
 
-int api_session_parameters(VarlinkLink *link, Manager *m, json_object *parameters, SessionVerb verb, Session **ret);
+int api_session_parameters(VarlinkLink *link, Manager *m, json_object *parameters, SessionVerb verb,
+                           Session **ret);
 
 int vl_method_run(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_wait(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);

@@ -36,7 +36,8 @@ static uint64_t usec_from_ms(uint64_t ms) {
 
 /* 0 asked means at once; not asked means when the turn is over. */
 static uint64_t answer_at(uint64_t answer_after_ms) {
-        return answer_after_ms == UINT64_MAX ? USEC_INFINITY : now_monotonic() + usec_from_ms(answer_after_ms);
+        return answer_after_ms == UINT64_MAX ? USEC_INFINITY
+                                             : now_monotonic() + usec_from_ms(answer_after_ms);
 }
 
 /* What is wrong with the values that were asked for. 0: nothing; 1: refused, and answered. */
@@ -45,10 +46,12 @@ static int run_check(VarlinkLink *link, const RunParameters *p) {
 
         if (memchr(p->code.data, 0, p->code.size)) {
                 bad = "code";
-                why = "The code contains a NUL character; no interpreter takes one in its source. Write binary data to a file.";
+                why = "The code contains a NUL character; no interpreter takes one in its source. Write "
+                      "binary data to a file.";
         } else if (p->code.size > AGENT_CODE_MAX) {
                 bad = "code";
-                why = "The code is longer than 4 MiB. Put data into files below /workspace and read them from the code.";
+                why = "The code is longer than 4 MiB. Put data into files below /workspace and read them "
+                      "from the code.";
         } else if (!isfinite(p->cpus) || p->cpus < 0) {
                 bad = "cpus";
                 why = "cpus must be a positive number.";
@@ -63,7 +66,8 @@ static int run_check(VarlinkLink *link, const RunParameters *p) {
         return 1;
 }
 
-static int refuse_choice(VarlinkLink *link, const Manager *m, const RunParameters *p, const Session *s, int error) {
+static int refuse_choice(VarlinkLink *link, const Manager *m, const RunParameters *p, const Session *s,
+                         int error) {
         _cleanup_free_ char *quoted = NULL;
         int r;
 
@@ -71,20 +75,23 @@ static int refuse_choice(VarlinkLink *link, const Manager *m, const RunParameter
         case CHOICE_E_NO_ENVIRONMENT:
                 quoted = text_quote(p->environment, NAME_MAX_LENGTH);
                 r = api_error(link, API_ERROR("NoSuchEnvironment"), "environment", p->environment,
-                              "There is no environment %s. 'sandboxctl envs' lists them; python, shell, node and default are "
-                              "always there.", quoted ?: "");
+                              "There is no environment %s. 'sandboxctl envs' lists them; python, shell, "
+                              "node and default are always there.",
+                              quoted ?: "");
                 break;
         case CHOICE_E_NO_INTERPRETER:
                 quoted = text_quote(p->interpreter ?: p->environment, NAME_MAX_LENGTH);
                 r = api_error(link, API_ERROR("NoSuchInterpreter"), "interpreter", p->interpreter,
-                              "Environment '%s' has no interpreter %s. There are python, bash and node; environment 'default' has "
-                              "all of them.", s ? s->environment->name : p->environment ?: ENVIRONMENT_DEFAULT, quoted ?: "");
+                              "Environment '%s' has no interpreter %s. There are python, bash and node; environment "
+                              "'default' has all of them.",
+                              s ? s->environment->name : p->environment ?: ENVIRONMENT_DEFAULT, quoted ?: "");
                 break;
         case CHOICE_E_MISMATCH:
                 quoted = text_quote(p->environment, NAME_MAX_LENGTH);
                 r = api_error(link, API_ERROR("NoSuchEnvironment"), "environment", p->environment,
-                              "Session '%s' was created with environment '%s', which is not and has not %s. Leave env out, or use "
-                              "another session name.", s->name ?: s->id, s->environment->name, quoted ?: "");
+                              "Session '%s' was created with environment '%s', which is not and has not %s. "
+                              "Leave env out, or use another session name.",
+                              s->name ?: s->id, s->environment->name, quoted ?: "");
                 break;
         default:
                 assert_se(false);
@@ -101,12 +108,14 @@ static int check_caps(VarlinkLink *link, const Manager *m, uid_t uid, const Limi
                 return 0;
         if (u->n_sessions >= m->config->user.sessions_max)
                 r = api_error(link, API_ERROR("TooManySessions"), NULL, NULL,
-                              "You have %u sessions, the most that user.max_sessions allows. End one with 'sandboxctl kill'.",
+                              "You have %u sessions, the most that user.max_sessions allows. End one with "
+                              "'sandboxctl kill'.",
                               u->n_sessions);
-        else if (m->config->user.memory_mb_max - MIN(m->config->user.memory_mb_max, u->memory_mb) < limits->memory_mb)
+        else if (m->config->user.memory_mb_max - MIN(m->config->user.memory_mb_max, u->memory_mb) <
+                 limits->memory_mb)
                 r = api_error(link, API_ERROR("LimitExceeded"), "limit", "memory",
-                              "The memory limits of your sessions together would pass user.max_memory_mb. End one with "
-                              "'sandboxctl kill', or ask for less memory.");
+                              "The memory limits of your sessions together would pass user.max_memory_mb. "
+                              "End one with 'sandboxctl kill', or ask for less memory.");
         else
                 return 0;
         return r < 0 ? r : 1;
@@ -148,7 +157,8 @@ static int run_in_new_session(VarlinkLink *link, Manager *m, const RunParameters
         Limits base, limits, turn;
         int r;
 
-        r = environment_choose_new(m->config->environments, p->environment, p->interpreter, !!p->session, &choice);
+        r = environment_choose_new(m->config->environments, p->environment, p->interpreter, !!p->session,
+                                   &choice);
         if (r > 0)
                 return refuse_choice(link, m, p, NULL, r);
 
@@ -167,16 +177,19 @@ static int run_in_new_session(VarlinkLink *link, Manager *m, const RunParameters
         ret->interpreter = choice.interpreter;
         ret->origin = p->session ? SESSION_ORIGIN_CREATED : SESSION_ORIGIN_EPHEMERAL;
         ret->timeout_usec = turn.timeout_usec;
-        return session_new(m, &(SessionRequest) {
-                .peer = peer,
-                .name = p->session,
-                .project = p->project ?: "/",
-                .environment = choice.environment,
-                .limits = limits,
-        }, &ret->session);
+        return session_new(m,
+                           &(SessionRequest){
+                                           .peer = peer,
+                                           .name = p->session,
+                                           .project = p->project ?: "/",
+                                           .environment = choice.environment,
+                                           .limits = limits,
+                           },
+                           &ret->session);
 }
 
-static int run_in_existing_session(VarlinkLink *link, Manager *m, Session *s, const RunParameters *p, RunTarget *ret) {
+static int run_in_existing_session(VarlinkLink *link, Manager *m, Session *s, const RunParameters *p,
+                                   RunTarget *ret) {
         const LimitsRequest ask = { .timeout_usec = usec_from_ms(p->timeout_ms) };
         EnvironmentChoice choice;
         Limits turn;
@@ -187,8 +200,9 @@ static int run_in_existing_session(VarlinkLink *link, Manager *m, Session *s, co
                 return refuse_choice(link, m, p, s, r);
         if (s->n_queued >= SESSION_QUEUE_MAX) {
                 r = api_error(link, API_ERROR("Busy"), "session", s->name,
-                              "Session '%s' has %u turns waiting already. Wait for them, or use another session.", s->name,
-                              s->n_queued);
+                              "Session '%s' has %u turns waiting already. Wait for them, or use another "
+                              "session.",
+                              s->name, s->n_queued);
                 return r < 0 ? r : 1;
         }
 
@@ -220,13 +234,14 @@ static int run_find_target(VarlinkLink *link, Manager *m, const RunParameters *p
         return r != 0 ? r : run_in_existing_session(link, m, s, p, ret);
 }
 
-static int run_start(VarlinkLink *link, const Manager *m, const RunParameters *p, const RunTarget *target, bool stream) {
+static int run_start(VarlinkLink *link, const Manager *m, const RunParameters *p, const RunTarget *target,
+                     bool stream) {
         _cleanup_(turn_freep) Turn *t = NULL;
         Session *s = target->session;
         int r;
 
-        r = turn_new(&s->turn_context, target->interpreter, target->origin, target->timeout_usec, p->code.data,
-                     p->code.size, &t);
+        r = turn_new(&s->turn_context, target->interpreter, target->origin, target->timeout_usec,
+                     p->code.data, p->code.size, &t);
         if (r < 0)
                 return r;
         if (target->notice) {
@@ -235,8 +250,11 @@ static int run_start(VarlinkLink *link, const Manager *m, const RunParameters *p
                         return r;
         }
         if (target->origin == SESSION_ORIGIN_RESUMED && (p->memory_mb > 0 || p->cpus > 0)) {
-                r = turn_add_notice(t, "Memory and CPUs are set when a session is created; this one keeps %" PRIu64
-                                    " MB and %g CPUs.", s->limits.memory_mb, s->limits.cpus);
+                r = turn_add_notice(
+                                t,
+                                "Memory and CPUs are set when a session is created; this one keeps %" PRIu64
+                                " MB and %g CPUs.",
+                                s->limits.memory_mb, s->limits.cpus);
                 if (r < 0)
                         return r;
         }
@@ -245,7 +263,8 @@ static int run_start(VarlinkLink *link, const Manager *m, const RunParameters *p
         if (r < 0)
                 return r;
 
-        if (m->config->session.end_on_disconnect && s->name && session_set_client(s, varlink_link_peer(link)) < 0)
+        if (m->config->session.end_on_disconnect && s->name &&
+            session_set_client(s, varlink_link_peer(link)) < 0)
                 log_debug("Session %s: its client cannot be watched.", s->id);
         session_enqueue(s, TAKE_PTR(t));
         return 0;
@@ -298,8 +317,9 @@ int vl_method_wait(VarlinkLink *link, json_object *parameters, VarlinkFlags flag
         r = session_wait(s, link, answer_at(p.answer_after_ms));
         if (r == -ENOENT)
                 return api_error(link, API_ERROR("NoSuchTurn"), "session", p.session,
-                                 "No turn is running in session '%s', and none was left to wait for. Its last turns are in the "
-                                 "history.", p.session);
+                                 "No turn is running in session '%s', and none was left to wait for. Its "
+                                 "last turns are in the history.",
+                                 p.session);
         return r;
 }
 

@@ -23,7 +23,8 @@ int vl_method_list(VarlinkLink *link, json_object *parameters, VarlinkFlags flag
                 return MIN(r, 0);
         if (p.all && !policy_may_see_all(uid))
                 return api_error(link, API_ERROR("PermissionDenied"), NULL, NULL,
-                                 "Only root may list the sessions of all users. Leave -a out to see your own.");
+                                 "Only root may list the sessions of all users. Leave -a out to see your "
+                                 "own.");
         if (!reply || !array)
                 return -ENOMEM;
 
@@ -99,10 +100,13 @@ static int answer_freezer(VarlinkLink *link, const Session *s, int result) {
 
         if (result == -EBUSY)
                 return api_error(link, API_ERROR("Busy"), "session", name,
-                                 "A turn is running in session '%s'. Interrupt it or wait for its end, then freeze.", name);
+                                 "A turn is running in session '%s'. Interrupt it or wait for its end, then "
+                                 "freeze.",
+                                 name);
         if (result == -EOPNOTSUPP)
                 return api_error(link, API_ERROR("NotSupported"), NULL, NULL,
-                                 "This sandboxd has no cgroup with a freezer for its sessions; 'sandboxctl doctor' says why.");
+                                 "This sandboxd has no cgroup with a freezer for its sessions; 'sandboxctl "
+                                 "doctor' says why.");
         return result < 0 ? result : reply_id(link, s);
 }
 

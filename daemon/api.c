@@ -45,13 +45,15 @@ static const VarlinkServiceInfo service_info = {
 int api_server_new(Manager *m, VarlinkServer **ret) {
         const VarlinkServerLimits limits = {
                 .connections_max = CONNECTIONS_MAX,
-                .connections_per_uid_max = (unsigned) MIN(m->config->user.connections_max, UINT64_C(1) << 20),
+                .connections_per_uid_max =
+                                (unsigned) MIN(m->config->user.connections_max, UINT64_C(1) << 20),
         };
 
         return varlink_server_new(m->event, &service_info, methods, &limits, m, ret);
 }
 
-int api_error(VarlinkLink *link, const char *error, const char *key, const char *value, const char *format, ...) {
+int api_error(VarlinkLink *link, const char *error, const char *key, const char *value, const char *format,
+              ...) {
         _cleanup_json_ json_object *p = json_object_new_object();
         _cleanup_free_ char *message = NULL;
         va_list ap;
@@ -83,8 +85,10 @@ int api_dispatch(VarlinkLink *link, json_object *parameters, const JsonField *ta
                 return r;
 
         quoted = text_quote(field ?: "parameters", NAME_MAX_LENGTH);
-        if (!quoted || asprintf(&message, "Parameter %s is missing, unknown, or not of the type that the interface "
-                                "description (org.varlink.service.GetInterfaceDescription) gives.", quoted) < 0) {
+        if (!quoted || asprintf(&message,
+                                "Parameter %s is missing, unknown, or not of the type that the interface "
+                                "description (org.varlink.service.GetInterfaceDescription) gives.",
+                                quoted) < 0) {
                 message = NULL;
                 return -ENOMEM;
         }
@@ -102,10 +106,13 @@ static int refuse_missing(VarlinkLink *link, Manager *m, const char *name_or_id)
                 return -ENOMEM;
         if (reason)
                 r = api_error(link, API_ERROR("SessionEnded"), "session", name_or_id,
-                              "Session %s has ended: %s. Run with its name again to get a new, empty one.", quoted, reason);
+                              "Session %s has ended: %s. Run with its name again to get a new, empty one.",
+                              quoted, reason);
         else
                 r = api_error(link, API_ERROR("NoSuchSession"), "session", name_or_id,
-                              "You have no session %s. See 'sandboxctl list', or run with this name to create it.", quoted);
+                              "You have no session %s. See 'sandboxctl list', or run with this name to "
+                              "create it.",
+                              quoted);
         return r < 0 ? r : 1;
 }
 
@@ -115,15 +122,17 @@ static int refuse_verb(VarlinkLink *link, const Session *s, SessionVerb verb) {
 
         if (s->state == SESSION_FROZEN)
                 r = api_error(link, API_ERROR("SessionFrozen"), "session", name,
-                              "Session '%s' was frozen by hand. Thaw it first: sandboxctl thaw %s", name, name);
+                              "Session '%s' was frozen by hand. Thaw it first: sandboxctl thaw %s", name,
+                              name);
         else
                 r = api_error(link, API_ERROR("Busy"), "session", name,
-                              "Session '%s' is %s: try again in a moment.", name, session_state_to_string(s->state));
+                              "Session '%s' is %s: try again in a moment.", name,
+                              session_state_to_string(s->state));
         return r < 0 ? r : 1;
 }
 
-int api_find_session(VarlinkLink *link, Manager *m, const char *project, const char *name_or_id, SessionVerb verb,
-                     Session **ret) {
+int api_find_session(VarlinkLink *link, Manager *m, const char *project, const char *name_or_id,
+                     SessionVerb verb, Session **ret) {
         bool ambiguous;
         Session *s;
         int r;
@@ -132,15 +141,18 @@ int api_find_session(VarlinkLink *link, Manager *m, const char *project, const c
                 _cleanup_free_ char *quoted = text_quote(name_or_id, NAME_MAX_LENGTH);
 
                 r = api_error(link, API_ERROR("BadName"), "name", NULL,
-                              "%s is no session name: letters, digits, '-' and '_', starting with a letter or digit, at most "
-                              "%u characters.", quoted ?: "This", NAME_MAX_LENGTH);
+                              "%s is no session name: letters, digits, '-' and '_', starting with a letter "
+                              "or digit, at most %u characters.",
+                              quoted ?: "This", NAME_MAX_LENGTH);
                 return r < 0 ? r : 1;
         }
 
         s = manager_find_session(m, varlink_link_peer(link)->uid, project, name_or_id, &ambiguous);
         if (ambiguous) {
                 r = api_error(link, API_ERROR("BadName"), "name", name_or_id,
-                              "You have sessions '%s' in several projects: name one by its id ('sandboxctl list').", name_or_id);
+                              "You have sessions '%s' in several projects: name one by its id ('sandboxctl "
+                              "list').",
+                              name_or_id);
                 return r < 0 ? r : 1;
         }
         if (!s)
@@ -152,7 +164,8 @@ int api_find_session(VarlinkLink *link, Manager *m, const char *project, const c
         return 0;
 }
 
-int api_session_parameters(VarlinkLink *link, Manager *m, json_object *parameters, SessionVerb verb, Session **ret) {
+int api_session_parameters(VarlinkLink *link, Manager *m, json_object *parameters, SessionVerb verb,
+                           Session **ret) {
         static const JsonField table[] = {
                 { "session", JSON_KIND_STRING, offsetof(SessionParameters, session), JSON_MANDATORY },
                 { "project", JSON_KIND_STRING, offsetof(SessionParameters, project) },

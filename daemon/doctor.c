@@ -13,14 +13,12 @@
 #include "lib/version.h"
 
 /* fix may be NULL. */
-static int add_check(json_object *array, const char *name, const char *verdict, const char *detail, const char *fix) {
+static int add_check(json_object *array, const char *name, const char *verdict, const char *detail,
+                     const char *fix) {
         _cleanup_json_ json_object *o = json_object_new_object();
 
-        if (!o ||
-            json_put_string(o, "name", name) < 0 ||
-            json_put_string(o, "verdict", verdict) < 0 ||
-            json_put_string(o, "detail", detail) < 0 ||
-            json_put_string(o, "fix", fix) < 0)
+        if (!o || json_put_string(o, "name", name) < 0 || json_put_string(o, "verdict", verdict) < 0 ||
+            json_put_string(o, "detail", detail) < 0 || json_put_string(o, "fix", fix) < 0)
                 return -ENOMEM;
         return json_array_put(array, TAKE_PTR(o));
 }
@@ -31,8 +29,8 @@ static int check_versions(json_object *array, const Manager *m) {
 
         if (uname(&u) < 0)
                 return -errno;
-        (void) snprintf(text, sizeof(text), "sandboxd %s (%s), kernel %s %s", NIX_SANDBOX_VERSION, m->mode, u.release,
-                        u.machine);
+        (void) snprintf(text, sizeof(text), "sandboxd %s (%s), kernel %s %s", NIX_SANDBOX_VERSION, m->mode,
+                        u.release, u.machine);
         return add_check(array, "version", "ok", text, NULL);
 }
 
@@ -54,7 +52,8 @@ static long read_sysctl(const char *path, long missing_value) {
 
 static int check_user_namespaces(json_object *array) {
         if (read_sysctl("/proc/sys/user/max_user_namespaces", 1) == 0)
-                return add_check(array, "user namespaces", "error", "user.max_user_namespaces is 0: no session can start",
+                return add_check(array, "user namespaces", "error",
+                                 "user.max_user_namespaces is 0: no session can start",
                                  "sysctl -w user.max_user_namespaces=10000");
         if (read_sysctl("/proc/sys/kernel/unprivileged_userns_clone", 1) == 0)
                 return add_check(array, "user namespaces", "error",
@@ -62,9 +61,10 @@ static int check_user_namespaces(json_object *array) {
                                  "sysctl -w kernel.unprivileged_userns_clone=1");
         if (read_sysctl("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 0) != 0)
                 return add_check(array, "user namespaces", "warning",
-                                 "AppArmor restricts unprivileged user namespaces: bubblewrap needs a profile that allows them",
-                                 "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or install an AppArmor profile for "
-                                 "bwrap with 'userns,'");
+                                 "AppArmor restricts unprivileged user namespaces: bubblewrap needs a "
+                                 "profile that allows them",
+                                 "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or install an "
+                                 "AppArmor profile for bwrap with 'userns,'");
         return add_check(array, "user namespaces", "ok", "available to unprivileged processes", NULL);
 }
 
@@ -72,7 +72,8 @@ static int check_users(json_object *array, const Manager *m) {
         char text[160];
 
         if (m->spawn.may_switch_user) {
-                (void) snprintf(text, sizeof(text), "sessions run as their callers; root's as uid %u", (unsigned) m->spawn.jail_uid);
+                (void) snprintf(text, sizeof(text), "sessions run as their callers; root's as uid %u",
+                                (unsigned) m->spawn.jail_uid);
                 return add_check(array, "users", "ok", text, NULL);
         }
         (void) snprintf(text, sizeof(text), "this daemon serves uid %u only", (unsigned) getuid());
@@ -85,8 +86,10 @@ static int check_cgroups(json_object *array, const Manager *m) {
                 CgroupFeature feature;
                 const char *missing;
         } features[] = {
-                { "memory limit", CGROUP_MEMORY, "a session can use all memory (RLIMIT_DATA bounds each process)" },
-                { "process limit", CGROUP_PIDS, "a session can start many processes (RLIMIT_NPROC bounds it)" },
+                { "memory limit", CGROUP_MEMORY,
+                  "a session can use all memory (RLIMIT_DATA bounds each process)" },
+                { "process limit", CGROUP_PIDS,
+                  "a session can start many processes (RLIMIT_NPROC bounds it)" },
                 { "cpu limit", CGROUP_CPU, "a session can use all CPUs" },
                 { "freezer", CGROUP_FREEZE, "no standby: idle sessions keep running" },
         };
@@ -95,10 +98,12 @@ static int check_cgroups(json_object *array, const Manager *m) {
         char text[512];
         int r;
 
-        (void) snprintf(text, sizeof(text), "layout %s%s%s", cgroup_layout_to_string(layout), *reason ? ": " : "", reason);
+        (void) snprintf(text, sizeof(text), "layout %s%s%s", cgroup_layout_to_string(layout),
+                        *reason ? ": " : "", reason);
         r = add_check(array, "cgroups", layout == CGROUP_LAYOUT_NONE ? "warning" : "ok", text,
-                      layout == CGROUP_LAYOUT_NONE ? "use the system service, or start sandboxd in a delegated cgroup "
-                                                     "(systemd-run --user -p Delegate=yes)" : NULL);
+                      layout == CGROUP_LAYOUT_NONE ? "use the system service, or start sandboxd in a "
+                                                     "delegated cgroup (systemd-run --user -p Delegate=yes)"
+                                                   : NULL);
 
         for (size_t i = 0; r >= 0 && i < ELEMENTSOF(features); i++) {
                 bool has = cgroup_tree_has(m->cgroups, features[i].feature);
@@ -119,15 +124,17 @@ static int check_environment(json_object *array, const Environment *e) {
                 bool installed = environment_interpreter_installed(e, e->interpreters[i]);
 
                 missing |= !installed;
-                r = buffer_printf(&detail, "%s%s%s", i > 0 ? ", " : "", interpreter_program(e->interpreters[i]),
-                                  installed ? "" : " (missing)");
+                r = buffer_printf(&detail, "%s%s%s", i > 0 ? ", " : "",
+                                  interpreter_program(e->interpreters[i]), installed ? "" : " (missing)");
         }
         if (r >= 0)
                 r = buffer_append(&detail, "", 1);
         if (r >= 0) {
                 (void) snprintf(name, sizeof(name), "environment %s", e->name);
                 r = add_check(array, name, missing ? "warning" : "ok", buffer_data(&detail),
-                              missing ? "install the missing program on this host (Debian: python3, bash, nodejs)" : NULL);
+                              missing ? "install the missing program on this host (Debian: python3, bash, "
+                                        "nodejs)"
+                                      : NULL);
         }
         buffer_done(&detail);
         return r;

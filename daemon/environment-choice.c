@@ -39,7 +39,7 @@ int environment_choose_new(const EnvironmentTable *table, const char *environmen
         if (wide && environment_has(wide, i))
                 e = wide;
 
-        *ret = (EnvironmentChoice) { .environment = e, .interpreter = i };
+        *ret = (EnvironmentChoice){ .environment = e, .interpreter = i };
         return 0;
 }
 
@@ -48,7 +48,7 @@ int environment_choose_existing(const Environment *current, const char *environm
         Interpreter i;
         int r;
 
-        *ret = (EnvironmentChoice) { .environment = current };
+        *ret = (EnvironmentChoice){ .environment = current };
 
         if (!environment || streq(environment, current->name))
                 return choose_interpreter(current, interpreter, &ret->interpreter);

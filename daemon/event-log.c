@@ -15,20 +15,16 @@
 struct EventFollower {
         EventFollower *next;
         EventLog *log;
-        VarlinkLink *link;              /* a reference */
+        VarlinkLink *link; /* a reference */
         bool all_users;
 };
 
 static int event_to_json(const Event *e, json_object **ret) {
         _cleanup_json_ json_object *o = json_object_new_object();
 
-        if (!o ||
-            json_put_uint(o, "seq", e->seq) < 0 ||
-            json_put_uint(o, "time_usec", e->time_usec) < 0 ||
-            json_put_string(o, "event", e->event) < 0 ||
-            json_put_string(o, "session", e->session) < 0 ||
-            json_put_string(o, "name", e->name) < 0 ||
-            json_put_uint(o, "uid", e->uid) < 0 ||
+        if (!o || json_put_uint(o, "seq", e->seq) < 0 || json_put_uint(o, "time_usec", e->time_usec) < 0 ||
+            json_put_string(o, "event", e->event) < 0 || json_put_string(o, "session", e->session) < 0 ||
+            json_put_string(o, "name", e->name) < 0 || json_put_uint(o, "uid", e->uid) < 0 ||
             json_put_string(o, "detail", e->detail) < 0)
                 return -ENOMEM;
 
@@ -39,7 +35,7 @@ static int event_to_json(const Event *e, json_object **ret) {
 static void event_clear(Event *e) {
         free(e->name);
         free(e->detail);
-        *e = (Event) {};
+        *e = (Event){};
 }
 
 static void follower_remove(EventFollower *f) {
@@ -109,7 +105,7 @@ void event_log_add(EventLog *l, const char *event, const char *session, const ch
         }
 
         event_clear(e);
-        *e = (Event) {
+        *e = (Event){
                 .seq = l->next_seq++,
                 .time_usec = now_realtime(),
                 .event = event,
@@ -153,7 +149,7 @@ int event_log_follow(EventLog *l, VarlinkLink *link, bool all_users) {
         if (!f)
                 return -ENOMEM;
 
-        *f = (EventFollower) {
+        *f = (EventFollower){
                 .next = l->followers,
                 .log = l,
                 .link = varlink_link_ref(link),

@@ -16,24 +16,24 @@
 
 typedef struct Event {
         uint64_t seq;
-        uint64_t time_usec;             /* CLOCK_REALTIME */
-        const char *event;              /* static */
+        uint64_t time_usec; /* CLOCK_REALTIME */
+        const char *event;  /* static */
         char session[16];
-        char *name;                     /* NULL: ephemeral */
+        char *name; /* NULL: ephemeral */
         uid_t uid;
-        char *detail;                   /* NULL: none */
+        char *detail; /* NULL: none */
 } Event;
 
 typedef struct EventFollower EventFollower;
 
 typedef struct EventLog {
         Event ring[EVENT_LOG_MAX];
-        uint64_t next_seq;              /* ring[seq % EVENT_LOG_MAX] */
+        uint64_t next_seq; /* ring[seq % EVENT_LOG_MAX] */
         EventFollower *followers;
 } EventLog;
 
-/* Records it and tells the followers. event is a static word; detail may be NULL. OOM loses the event, not the
- * session. */
+/* Records it and tells the followers. event is a static word; detail may be NULL. OOM loses the event, not
+ * the session. */
 void event_log_add(EventLog *l, const char *event, const char *session, const char *name, uid_t uid,
                    const char *detail);
 

@@ -46,7 +46,7 @@ int history_add(History *h, const HistoryRecord *record) {
         if (!e)
                 return -ENOMEM;
 
-        *e = (HistoryEntry) {
+        *e = (HistoryEntry){
                 .turn = record->turn,
                 .interpreter = record->interpreter,
                 .exit_code = record->exit_code,
@@ -73,8 +73,7 @@ int history_add(History *h, const HistoryRecord *record) {
 static int entry_to_json(const HistoryEntry *e, json_object **ret) {
         _cleanup_json_ json_object *o = json_object_new_object();
 
-        if (!o ||
-            json_put_uint(o, "turn", e->turn) < 0 ||
+        if (!o || json_put_uint(o, "turn", e->turn) < 0 ||
             json_put_string(o, "interpreter", e->interpreter) < 0 ||
             json_put_bytes(o, "code", e->code, e->code_size) < 0 ||
             json_put_bool(o, "code_truncated", e->truncated) < 0 ||

@@ -18,7 +18,7 @@ typedef struct HistoryEntry HistoryEntry;
 typedef struct History {
         HistoryEntry *first, *last;
         size_t n_entries;
-        size_t code_size;               /* of all entries */
+        size_t code_size; /* of all entries */
 } History;
 
 /* Values of one finished turn. interpreter is a static string. */
@@ -29,7 +29,7 @@ typedef struct HistoryRecord {
         size_t code_size;
         int exit_code;
         uint64_t duration_usec;
-        uint64_t time_usec;             /* CLOCK_REALTIME of its start */
+        uint64_t time_usec; /* CLOCK_REALTIME of its start */
 } HistoryRecord;
 
 int history_add(History *h, const HistoryRecord *record);

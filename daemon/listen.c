@@ -27,7 +27,8 @@ static int fail(int r, char **reterr_why, const char *what, const char *path, co
 static int make_directory(const char *path, char **reterr_why) {
         if (mkdir(path, 0700) >= 0 || errno == EEXIST)
                 return 0;
-        return fail(-errno, reterr_why, "Cannot make the directory", path, " Make its parent, or name another place.");
+        return fail(-errno, reterr_why, "Cannot make the directory", path,
+                    " Make its parent, or name another place.");
 }
 
 int runtime_lock(const char *runtime_dir, char **reterr_why) {
@@ -44,10 +45,12 @@ int runtime_lock(const char *runtime_dir, char **reterr_why) {
 
         fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (fd < 0)
-                return fail(-errno, reterr_why, "Cannot open the lock file", path, " Is the directory writable for this user?");
+                return fail(-errno, reterr_why, "Cannot open the lock file", path,
+                            " Is the directory writable for this user?");
         if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-                return fail(errno == EWOULDBLOCK ? -EBUSY : -errno, reterr_why, "Another sandboxd uses the runtime directory",
-                            runtime_dir, " Stop it, or give this one its own --runtime-dir and --socket.");
+                return fail(errno == EWOULDBLOCK ? -EBUSY : -errno, reterr_why,
+                            "Another sandboxd uses the runtime directory", runtime_dir,
+                            " Stop it, or give this one its own --runtime-dir and --socket.");
 
         (void) snprintf(pid, sizeof(pid), "%d\n", (int) getpid());
         (void) !ftruncate(fd, 0);
@@ -76,13 +79,15 @@ static int listen_passed(char **reterr_why) {
         if (n == 0)
                 return -ENOENT;
         if (n > 1) {
-                *reterr_why = strdup("The service manager passed more than one socket; sandboxd.socket must have one ListenStream=.");
+                *reterr_why = strdup("The service manager passed more than one socket; sandboxd.socket must "
+                                     "have one ListenStream=.");
                 return -EINVAL;
         }
 
         r = sd_is_socket(SD_LISTEN_FDS_START, AF_UNIX, SOCK_STREAM, /* listening= */ 1);
         if (r <= 0) {
-                *reterr_why = strdup("The socket that the service manager passed is no listening Unix stream socket.");
+                *reterr_why = strdup("The socket that the service manager passed is no listening Unix "
+                                     "stream socket.");
                 return r < 0 ? r : -EINVAL;
         }
         return SD_LISTEN_FDS_START;
@@ -109,7 +114,8 @@ int listen_open(const char *path, char **reterr_why) {
                 return listen_passed(reterr_why);
 
         if (strlen(path) >= sizeof(address.sun_path))
-                return fail(-ENAMETOOLONG, reterr_why, "Cannot use the socket path", path, " A socket path has at most 107 bytes.");
+                return fail(-ENAMETOOLONG, reterr_why, "Cannot use the socket path", path,
+                            " A socket path has at most 107 bytes.");
         (void) strcpy(address.sun_path, path);
 
         if (socket_is_alive(&address))
@@ -126,7 +132,8 @@ int listen_open(const char *path, char **reterr_why) {
         r = bind(fd, (const struct sockaddr *) &address, sizeof(address)) < 0 ? -errno : 0;
         (void) umask(old_umask);
         if (r < 0)
-                return fail(r, reterr_why, "Cannot make the socket", path, " Does its directory exist, and may this user write there?");
+                return fail(r, reterr_why, "Cannot make the socket", path,
+                            " Does its directory exist, and may this user write there?");
 
         if (listen(fd, LISTEN_BACKLOG) < 0)
                 return -errno;

@@ -9,8 +9,8 @@
 
 #include "lib/macro.h"
 
-/* Creates the directory (0700 unless it exists) and locks it. The lock's descriptor is to be kept open. *reterr_why
- * (allocated) says what is wrong, among it which other sandboxd holds the lock (-EBUSY). */
+/* Creates the directory (0700 unless it exists) and locks it. The lock's descriptor is to be kept open.
+ * *reterr_why (allocated) says what is wrong, among it which other sandboxd holds the lock (-EBUSY). */
 int runtime_lock(const char *runtime_dir, char **reterr_why);
 
 /* A listening socket. path NULL: the one that the service manager passed, -ENOENT when it passed none. */

@@ -5,11 +5,11 @@
  *
  * Theory of operation: one thread, one sd-event loop, and nothing in it blocks. Clients speak varlink to it
  * (api*.c); a Run call becomes a turn in a session's queue (session-turns.c); a session is a jail made by
- * bubblewrap (spawn.c, jail.c) in a cgroup of its own (cgroup.c), in which sandbox-agent is pid 1 and runs the
- * interpreters (agent-link.c talks to it). SIGTERM and SIGINT end all sessions and then the daemon.
+ * bubblewrap (spawn.c, jail.c) in a cgroup of its own (cgroup.c), in which sandbox-agent is pid 1 and runs
+ * the interpreters (agent-link.c talks to it). SIGTERM and SIGINT end all sessions and then the daemon.
  *
- * Started by systemd through its socket, by a client as its private daemon (--private: ends by itself when it
- * has been empty and idle for a minute), or by hand with --socket.
+ * Started by systemd through its socket, by a client as its private daemon (--private: ends by itself when
+ * it has been empty and idle for a minute), or by hand with --socket.
  */
 
 #include <getopt.h>
@@ -50,8 +50,14 @@ static void help(void) {
 /* 1: go on; 0: done; -EINVAL. */
 static int parse_argv(int argc, char *argv[]) {
         enum {
-                ARG_CONFIG = 0x100, ARG_SOCKET, ARG_STATE_DIR, ARG_RUNTIME_DIR, ARG_PRIVATE, ARG_CHECK_CONFIG,
-                ARG_VERSION, ARG_HELP,
+                ARG_CONFIG = 0x100,
+                ARG_SOCKET,
+                ARG_STATE_DIR,
+                ARG_RUNTIME_DIR,
+                ARG_PRIVATE,
+                ARG_CHECK_CONFIG,
+                ARG_VERSION,
+                ARG_HELP,
         };
         static const struct option options[] = {
                 { "config", required_argument, NULL, ARG_CONFIG },
@@ -142,11 +148,15 @@ static int setup_manager(Config *config, int listen_fd, Manager **ret, char **re
         _cleanup_close_ int fd = listen_fd;
         int r;
 
-        r = manager_new(&(ManagerOptions) {
-                .config = config,
-                .runtime_dir = arg_runtime_dir,
-                .mode = arg_private ? "private" : arg_socket ? "foreground" : "service",
-        }, &m, reterr_why);
+        r = manager_new(
+                        &(ManagerOptions){
+                                        .config = config,
+                                        .runtime_dir = arg_runtime_dir,
+                                        .mode = arg_private  ? "private"
+                                                : arg_socket ? "foreground"
+                                                             : "service",
+                        },
+                        &m, reterr_why);
         if (r < 0)
                 return r;
 
@@ -190,7 +200,8 @@ static int run(int argc, char *argv[], char **reterr_why) {
                 return lock_fd;
         listen_fd = listen_open(arg_socket, reterr_why);
         if (listen_fd == -ENOENT)
-                *reterr_why = strdup("No socket: start sandboxd by sandboxd.socket, or name one with --socket.");
+                *reterr_why = strdup(
+                                "No socket: start sandboxd by sandboxd.socket, or name one with --socket.");
         if (listen_fd < 0)
                 return listen_fd;
 

@@ -17,7 +17,8 @@
 /* After this, a stop does not wait for sessions any longer: their jails are dead, only groups are left. */
 #define MANAGER_STOP_USEC (12 * USEC_PER_SEC)
 
-/* FNV-1a: the tree's name must be the same for a daemon that is started again on the same runtime directory. */
+/* FNV-1a: the tree's name must be the same for a daemon that is started again on the same runtime directory.
+ */
 static uint64_t hash_path(const char *s) {
         uint64_t h = UINT64_C(0xcbf29ce484222325);
 
@@ -69,8 +70,8 @@ static int manager_setup_event(Manager *m) {
 
         if (!streq(m->mode, "private"))
                 return 0;
-        r = sd_event_add_time_relative(m->event, &m->idle_source, CLOCK_MONOTONIC, MANAGER_IDLE_USEC, USEC_PER_SEC,
-                                       on_idle, m);
+        r = sd_event_add_time_relative(m->event, &m->idle_source, CLOCK_MONOTONIC, MANAGER_IDLE_USEC,
+                                       USEC_PER_SEC, on_idle, m);
         if (r < 0)
                 return r;
         (void) sd_event_source_set_description(m->idle_source, "manager-idle");
@@ -86,7 +87,8 @@ static int manager_setup_cgroups(Manager *m, const char *runtime_dir) {
         if (r < 0)
                 return r;
         if (*cgroup_tree_reason(m->cgroups))
-                log_notice("Limits: cgroup layout %s: %s", cgroup_layout_to_string(cgroup_tree_layout(m->cgroups)),
+                log_notice("Limits: cgroup layout %s: %s",
+                           cgroup_layout_to_string(cgroup_tree_layout(m->cgroups)),
                            cgroup_tree_reason(m->cgroups));
         return 0;
 }
@@ -102,7 +104,7 @@ int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why)
         }
         m->config = options->config;
         m->mode = options->mode;
-        m->spawn = (SpawnContext) { .agent_fd = -EBADF, .seccomp_fd = -EBADF, .files = JAIL_FILES_NONE };
+        m->spawn = (SpawnContext){ .agent_fd = -EBADF, .seccomp_fd = -EBADF, .files = JAIL_FILES_NONE };
 
         r = manager_setup_event(m);
         if (r >= 0)
@@ -199,7 +201,8 @@ Session *manager_find_named(Manager *m, uid_t uid, const char *project, const ch
         return NULL;
 }
 
-Session *manager_find_session(Manager *m, uid_t uid, const char *project, const char *name_or_id, bool *ret_ambiguous) {
+Session *manager_find_session(Manager *m, uid_t uid, const char *project, const char *name_or_id,
+                              bool *ret_ambiguous) {
         Session *named;
         size_t fits = 0;
 
@@ -207,7 +210,8 @@ Session *manager_find_session(Manager *m, uid_t uid, const char *project, const 
                 *ret_ambiguous = false;
 
         for (Session *s = m->sessions; s; s = s->next)
-                if (session_is_live(s) && streq(s->id, name_or_id) && policy_may_use_session(uid, s->user->uid))
+                if (session_is_live(s) && streq(s->id, name_or_id) &&
+                    policy_may_use_session(uid, s->user->uid))
                         return s;
 
         named = project ? manager_find_named(m, uid, project, name_or_id) : NULL;

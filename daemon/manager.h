@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Everything there is once: event loop, configuration, cgroup tree, what jails share, users, sessions, events.
- * Owns the sessions; finds them by id or name for a uid.
+ * Everything there is once: event loop, configuration, cgroup tree, what jails share, users, sessions,
+ * events. Owns the sessions; finds them by id or name for a uid.
  */
 
 #include <systemd/sd-event.h>
@@ -23,20 +23,20 @@ struct Manager {
         VarlinkServer *server;
         EventLog events;
         User *users;
-        Session *sessions, *sessions_last;      /* oldest first */
+        Session *sessions, *sessions_last; /* oldest first */
         unsigned n_sessions;
-        sd_event_source *gc_source;             /* enabled while a dead session waits to be freed */
-        const char *mode;                       /* "service", "private" or "foreground" */
-        sd_event_source *idle_source;           /* private mode: exits when empty and idle */
+        sd_event_source *gc_source;   /* enabled while a dead session waits to be freed */
+        const char *mode;             /* "service", "private" or "foreground" */
+        sd_event_source *idle_source; /* private mode: exits when empty and idle */
         bool stopping;
 };
 
 /* What the program was asked for. All borrowed. */
 typedef struct ManagerOptions {
-        Config *config;                 /* taken, also on failure */
-        const char *runtime_dir;        /* names the cgroup tree; a lock on it is held by the caller */
+        Config *config;          /* taken, also on failure */
+        const char *runtime_dir; /* names the cgroup tree; a lock on it is held by the caller */
         const char *mode;
-        const char *agent_path;         /* NULL: found beside the daemon or in LIBEXECDIR */
+        const char *agent_path; /* NULL: found beside the daemon or in LIBEXECDIR */
 } ManagerOptions;
 
 /* *reterr_why is an allocated sentence, or NULL when memory is short. */
@@ -53,9 +53,11 @@ void manager_unlink_session(Manager *m, Session *s);
 void manager_queue_gc(Manager *m);
 
 /*
- * The living session that a peer means by an id, or by a name: of his own project first, else the only one of
- * his with that name. NULL: none he may see. *ret_ambiguous (may be NULL) is set when a name fits several.
+ * The living session that a peer means by an id, or by a name: of his own project first, else the only one
+ * of his with that name. NULL: none he may see. *ret_ambiguous (may be NULL) is set when a name fits
+ * several.
  */
-Session *manager_find_session(Manager *m, uid_t uid, const char *project, const char *name_or_id, bool *ret_ambiguous);
+Session *manager_find_session(Manager *m, uid_t uid, const char *project, const char *name_or_id,
+                              bool *ret_ambiguous);
 /* By name and project exactly, as Run does. */
 Session *manager_find_named(Manager *m, uid_t uid, const char *project, const char *name);

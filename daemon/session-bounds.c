@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What time does to a session: standby after a while, the ends of its life, retries, and the removal of what a
- * killed one leaves. All of it hangs on one timer, which is only ever moved to an earlier time; when it fires
- * it looks at every deadline and is armed for the next. So a turn costs no timer system calls. The freezer, by
- * hand or by standby, is here too.
+ * What time does to a session: standby after a while, the ends of its life, retries, and the removal of what
+ * a killed one leaves. All of it hangs on one timer, which is only ever moved to an earlier time; when it
+ * fires it looks at every deadline and is armed for the next. So a turn costs no timer system calls. The
+ * freezer, by hand or by standby, is here too.
  */
 
 #include "daemon/session-private.h"
@@ -27,7 +27,8 @@ static void session_remove_on_time(Session *s, uint64_t now) {
 
         if (s->pid > 0 || s->retry_at == 0 || s->retry_at > now) {
                 if (s->pid > 0 && waited > SESSION_REMOVE_USEC) {
-                        log_error("Session %s: its jail (pid %d) does not end after SIGKILL; left alone.", s->id, (int) s->pid);
+                        log_error("Session %s: its jail (pid %d) does not end after SIGKILL; left alone.",
+                                  s->id, (int) s->pid);
                         session_drop_jail(s);
                         s->retry_at = now;
                 }
@@ -37,11 +38,13 @@ static void session_remove_on_time(Session *s, uint64_t now) {
         r = s->cgroup ? cgroup_remove(s->cgroup) : 0;
         if (r == -EBUSY && waited < SESSION_REMOVE_USEC) {
                 (void) cgroup_kill(s->cgroup);
-                s->retry_at = now + MIN(MAX(waited, SESSION_REMOVE_FIRST_USEC), SESSION_REMOVE_PAUSE_MAX_USEC);
+                s->retry_at = now +
+                              MIN(MAX(waited, SESSION_REMOVE_FIRST_USEC), SESSION_REMOVE_PAUSE_MAX_USEC);
                 return;
         }
         if (r < 0)
-                (void) log_error_errno(r, "Session %s: failed to remove its cgroup %s: %m", s->id, cgroup_path(s->cgroup));
+                (void) log_error_errno(r, "Session %s: failed to remove its cgroup %s: %m", s->id,
+                                       cgroup_path(s->cgroup));
 
         s->retry_at = 0;
         session_set_state(s, SESSION_DEAD, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* What the files of the session object (session.c, session-start.c, session-turns.c, session-bounds.c) share with each other only. */
+/* What the files of the session object (session.c, session-start.c, session-turns.c, session-bounds.c) share
+ * with each other only. */
 
 #include "daemon/session.h"
 
@@ -11,19 +12,19 @@
 /* The one writer of s->state: asserts the table, logs, tells the event log. detail may be NULL. */
 void session_set_state(Session *s, SessionState state, const char *detail);
 
-/* session-bounds.c. session_arm_timer() makes sure that the timer fires by the earliest deadline there is; cheap
- * when it is armed for an earlier time already. */
+/* session-bounds.c. session_arm_timer() makes sure that the timer fires by the earliest deadline there is;
+ * cheap when it is armed for an earlier time already. */
 void session_arm_timer(Session *s);
 int session_on_timer(sd_event_source *source, uint64_t usec, void *userdata);
 
 /* session-start.c */
-void session_start_on_time(Session *s, uint64_t now);   /* retry or give up */
-void session_kill_jail(Session *s);                     /* SIGKILL to all of it */
-void session_drop_jail(Session *s);                     /* forget link, pid and descriptors */
+void session_start_on_time(Session *s, uint64_t now); /* retry or give up */
+void session_kill_jail(Session *s);                   /* SIGKILL to all of it */
+void session_drop_jail(Session *s);                   /* forget link, pid and descriptors */
 
 /* session-turns.c */
-void session_turns_dispatch(Session *s);                /* start the next turn if it can be */
-void session_turns_on_agent_lost(Session *s);           /* before the jail is started again: back into the queue */
+void session_turns_dispatch(Session *s);      /* start the next turn if it can be */
+void session_turns_on_agent_lost(Session *s); /* before the jail is started again: back into the queue */
 void session_turns_on_time(Session *s, uint64_t now);
 void session_turns_fail_all(Session *s, const char *error, json_object *parameters);
 uint64_t session_turns_next_deadline(const Session *s);

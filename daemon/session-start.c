@@ -62,8 +62,9 @@ static const char *start_advice(const char *text) {
                 const char *sign, *advice;
         } table[] = {
                 { "No permissions to create new namespace",
-                  " This kernel forbids unprivileged user namespaces: as root, set sysctl kernel.unprivileged_userns_clone=1, "
-                  "or kernel.apparmor_restrict_unprivileged_userns=0, or allow bwrap in an AppArmor profile." },
+                  " This kernel forbids unprivileged user namespaces: as root, set sysctl "
+                  "kernel.unprivileged_userns_clone=1, or kernel.apparmor_restrict_unprivileged_userns=0, "
+                  "or allow bwrap in an AppArmor profile." },
                 { "setting up uid map",
                   " User namespaces are restricted here (AppArmor or sysctl): as root, set "
                   "kernel.apparmor_restrict_unprivileged_userns=0 or allow bwrap in an AppArmor profile." },
@@ -72,9 +73,9 @@ static const char *start_advice(const char *text) {
                   "kernel.apparmor_restrict_unprivileged_userns=0 or allow bwrap in an AppArmor profile." },
                 { "Creating new namespace failed",
                   " Check sysctl user.max_user_namespaces and kernel.unprivileged_userns_clone." },
-                { "mount proc",
-                  " The /proc of this machine has something mounted over it, as in a container, so a new one is "
-                  "refused in a namespace: run sandboxd outside, or unmask /proc for the container." },
+                { "mount proc", " The /proc of this machine has something mounted over it, as in a "
+                                "container, so a new one is refused in a namespace: run sandboxd outside, "
+                                "or unmask /proc for the container." },
         };
 
         for (size_t i = 0; i < ELEMENTSOF(table); i++)
@@ -92,17 +93,20 @@ static void session_start_on_exit(Session *s, bool killed_by_us) {
                 text = NULL;
         session_drop_jail(s);
 
-        transient = killed_by_us || (text && strstr(text, strerror(EAGAIN))) || (text && strstr(text, strerror(ENOMEM)));
+        transient = killed_by_us || (text && strstr(text, strerror(EAGAIN))) ||
+                    (text && strstr(text, strerror(ENOMEM)));
         if (transient && session_start_again(s))
                 return;
 
         if (killed_by_us)
-                session_start_fail(s, "The sandbox did not come up in time. The machine may be overloaded: try again.");
+                session_start_fail(s, "The sandbox did not come up in time. The machine may be overloaded: "
+                                      "try again.");
         else {
                 const char *said = text && *text ? text : s->agent_fault ?: "no message";
 
                 quoted = text_quote(said, START_TEXT_MAX);
-                if (asprintf(&why, "The sandbox could not be built: %s.%s", quoted ?: "", start_advice(said)) < 0)
+                if (asprintf(&why, "The sandbox could not be built: %s.%s", quoted ?: "",
+                             start_advice(said)) < 0)
                         why = NULL;
                 session_start_fail(s, why ?: "The sandbox could not be built.");
         }
@@ -149,7 +153,8 @@ static int session_adopt_jail(Session *s, Spawned *spawned) {
                 return r;
         (void) sd_event_source_set_description(s->exit_source, "session-exit");
 
-        return agent_link_new(s->manager->event, TAKE_FD(spawned->socket_fd), &session_agent_handlers, s, &s->agent);
+        return agent_link_new(s->manager->event, TAKE_FD(spawned->socket_fd), &session_agent_handlers, s,
+                              &s->agent);
 }
 
 void session_start(Session *s) {

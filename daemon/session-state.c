@@ -7,12 +7,8 @@
 #include "lib/macro.h"
 
 static const char *const state_names[_SESSION_STATE_MAX] = {
-        [SESSION_STARTING] = "starting",
-        [SESSION_RUNNING] = "running",
-        [SESSION_STANDBY] = "standby",
-        [SESSION_FROZEN] = "frozen",
-        [SESSION_STOPPING] = "stopping",
-        [SESSION_DEAD] = "dead",
+        [SESSION_STARTING] = "starting", [SESSION_RUNNING] = "running",   [SESSION_STANDBY] = "standby",
+        [SESSION_FROZEN] = "frozen",     [SESSION_STOPPING] = "stopping", [SESSION_DEAD] = "dead",
 };
 
 static const bool transitions[_SESSION_STATE_MAX][_SESSION_STATE_MAX] = {
@@ -25,13 +21,23 @@ static const bool transitions[_SESSION_STATE_MAX][_SESSION_STATE_MAX] = {
 };
 
 static const bool verbs[_SESSION_STATE_MAX][_SESSION_VERB_MAX] = {
-        [SESSION_STARTING] = { [SESSION_VERB_RUN] = true, [SESSION_VERB_KILL] = true, [SESSION_VERB_SHOW] = true },
-        [SESSION_RUNNING] = { [SESSION_VERB_RUN] = true, [SESSION_VERB_FREEZE] = true, [SESSION_VERB_THAW] = true,
-                              [SESSION_VERB_KILL] = true, [SESSION_VERB_SHOW] = true },
-        [SESSION_STANDBY] = { [SESSION_VERB_RUN] = true, [SESSION_VERB_FREEZE] = true, [SESSION_VERB_THAW] = true,
-                              [SESSION_VERB_KILL] = true, [SESSION_VERB_SHOW] = true },
-        [SESSION_FROZEN] = { [SESSION_VERB_FREEZE] = true, [SESSION_VERB_THAW] = true,
-                             [SESSION_VERB_KILL] = true, [SESSION_VERB_SHOW] = true },
+        [SESSION_STARTING] = { [SESSION_VERB_RUN] = true,
+                               [SESSION_VERB_KILL] = true,
+                               [SESSION_VERB_SHOW] = true },
+        [SESSION_RUNNING] = { [SESSION_VERB_RUN] = true,
+                              [SESSION_VERB_FREEZE] = true,
+                              [SESSION_VERB_THAW] = true,
+                              [SESSION_VERB_KILL] = true,
+                              [SESSION_VERB_SHOW] = true },
+        [SESSION_STANDBY] = { [SESSION_VERB_RUN] = true,
+                              [SESSION_VERB_FREEZE] = true,
+                              [SESSION_VERB_THAW] = true,
+                              [SESSION_VERB_KILL] = true,
+                              [SESSION_VERB_SHOW] = true },
+        [SESSION_FROZEN] = { [SESSION_VERB_FREEZE] = true,
+                             [SESSION_VERB_THAW] = true,
+                             [SESSION_VERB_KILL] = true,
+                             [SESSION_VERB_SHOW] = true },
 };
 
 const char *session_state_to_string(SessionState s) {

@@ -10,12 +10,12 @@
 #include "lib/macro.h"
 
 typedef enum SessionState {
-        SESSION_STARTING,       /* the jail is being built; turns queue */
-        SESSION_RUNNING,        /* the agent is there: idle, or running a turn */
-        SESSION_STANDBY,        /* frozen because it was idle: the next turn thaws it */
-        SESSION_FROZEN,         /* frozen by hand: turns are refused until it is thawed by hand */
-        SESSION_STOPPING,       /* being killed: no verb reaches it, its name is free again */
-        SESSION_DEAD,           /* nothing of it is left; waits for the gc queue */
+        SESSION_STARTING, /* the jail is being built; turns queue */
+        SESSION_RUNNING,  /* the agent is there: idle, or running a turn */
+        SESSION_STANDBY,  /* frozen because it was idle: the next turn thaws it */
+        SESSION_FROZEN,   /* frozen by hand: turns are refused until it is thawed by hand */
+        SESSION_STOPPING, /* being killed: no verb reaches it, its name is free again */
+        SESSION_DEAD,     /* nothing of it is left; waits for the gc queue */
         _SESSION_STATE_MAX,
 } SessionState;
 
@@ -24,7 +24,7 @@ typedef enum SessionVerb {
         SESSION_VERB_FREEZE,
         SESSION_VERB_THAW,
         SESSION_VERB_KILL,
-        SESSION_VERB_SHOW,      /* show, history, wait: anything that only looks */
+        SESSION_VERB_SHOW, /* show, history, wait: anything that only looks */
         _SESSION_VERB_MAX,
 } SessionVerb;
 

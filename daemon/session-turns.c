@@ -54,7 +54,8 @@ static void session_set_backstop(Session *s, uint64_t usec) {
 
 /* The agent counts a turn's time from when it gets it, so a slow start must not eat it up. */
 static uint64_t session_backstop_of(const Session *s, const Turn *t) {
-        return t->timeout_usec + (s->state == SESSION_STARTING ? SESSION_START_USEC * SESSION_START_TRIES : 0);
+        return t->timeout_usec +
+               (s->state == SESSION_STARTING ? SESSION_START_USEC * SESSION_START_TRIES : 0);
 }
 
 void session_turns_dispatch(Session *s) {
@@ -130,38 +131,41 @@ static void session_record_turn(Session *s, Turn *t) {
         }
 
         if (s->name &&
-            history_add(&s->history, &(HistoryRecord) {
-                        .turn = t->number,
-                        .interpreter = interpreter_to_string(t->interpreter),
-                        .code = t->code,
-                        .code_size = t->code_size,
-                        .exit_code = t->exit_code,
-                        .duration_usec = t->duration_usec,
-                        .time_usec = t->started_realtime,
-                }) < 0)
+            history_add(&s->history, &(HistoryRecord){
+                                                     .turn = t->number,
+                                                     .interpreter = interpreter_to_string(t->interpreter),
+                                                     .code = t->code,
+                                                     .code_size = t->code_size,
+                                                     .exit_code = t->exit_code,
+                                                     .duration_usec = t->duration_usec,
+                                                     .time_usec = t->started_realtime,
+                                     }) < 0)
                 log_oom();
 }
 
 /* The interpreter could not run at all: that is the caller's error, not a turn that failed. */
 static void session_refuse_turn(Session *s, Turn *t, const AgentResult *result) {
         _cleanup_json_ json_object *p = json_object_new_object();
-        const char *interpreter = interpreter_to_string(t->interpreter), *error = "io.nixsandbox.StartFailed";
+        const char *interpreter = interpreter_to_string(t->interpreter),
+                   *error = "io.nixsandbox.StartFailed";
         _cleanup_free_ char *quoted = NULL;
         Buffer message = {};
         int r;
 
         if (streq(result->error, "missing")) {
                 error = "io.nixsandbox.NoSuchInterpreter";
-                r = buffer_printf(&message, "The program '%s' is not installed in environment '%s'. Install it on the host, or use "
-                                  "another interpreter.", interpreter_program(t->interpreter), s->environment->name);
+                r = buffer_printf(&message,
+                                  "The program '%s' is not installed in environment '%s'. Install it on the "
+                                  "host, or use another interpreter.",
+                                  interpreter_program(t->interpreter), s->environment->name);
         } else {
                 quoted = text_quote(result->error_text ?: "no reason given", 512);
-                r = buffer_printf(&message, "%s did not start: %s. Try again, or kill the session to get a fresh one.",
+                r = buffer_printf(&message,
+                                  "%s did not start: %s. Try again, or kill the session to get a fresh one.",
                                   interpreter, quoted ?: "");
         }
 
-        if (!p || r < 0 ||
-            json_put_string(p, "interpreter", interpreter) < 0 ||
+        if (!p || r < 0 || json_put_string(p, "interpreter", interpreter) < 0 ||
             json_put_bytes(p, "message", buffer_data(&message), buffer_size(&message)) < 0)
                 log_oom();
         turn_fail(t, error, p);
@@ -214,7 +218,8 @@ static void on_result(AgentLink *l, const AgentResult *result, void *userdata) {
         session_turn_over(s);
 }
 
-static void on_output(AgentLink *l, OutputStream stream, bool tail, const char *data, size_t size, void *userdata) {
+static void on_output(AgentLink *l, OutputStream stream, bool tail, const char *data, size_t size,
+                      void *userdata) {
         Session *s = userdata;
         int r;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Life of a session: made, looked at, ended. How it starts is session-start.c, its turns are session-turns.c, its
- * timer and the freezer are session-bounds.c. */
+/* Life of a session: made, looked at, ended. How it starts is session-start.c, its turns are
+ * session-turns.c, its timer and the freezer are session-bounds.c. */
 
 #include "daemon/session-private.h"
 
@@ -31,17 +31,17 @@ static void session_event(Session *s, const char *event, const char *detail) {
 
 void session_set_state(Session *s, SessionState state, const char *detail) {
         static const char *const events[_SESSION_STATE_MAX] = {
-                [SESSION_RUNNING] = "thawed",
-                [SESSION_STANDBY] = "standby",
-                [SESSION_FROZEN] = "frozen",
-                [SESSION_STOPPING] = "killed",
-                [SESSION_DEAD] = "torn_down",
+                [SESSION_RUNNING] = "thawed",  [SESSION_STANDBY] = "standby", [SESSION_FROZEN] = "frozen",
+                [SESSION_STOPPING] = "killed", [SESSION_DEAD] = "torn_down",
         };
 
         assert(session_state_may_follow(s->state, state));
 
-        log_debug("Session %s: %s → %s.", s->id, session_state_to_string(s->state), session_state_to_string(state));
-        session_event(s, s->state == SESSION_STARTING && state == SESSION_RUNNING ? "sandbox_started" : events[state],
+        log_debug("Session %s: %s → %s.", s->id, session_state_to_string(s->state),
+                  session_state_to_string(state));
+        session_event(s,
+                      s->state == SESSION_STARTING && state == SESSION_RUNNING ? "sandbox_started"
+                                                                               : events[state],
                       detail);
         s->state = state;
 }
@@ -51,7 +51,7 @@ static void on_turn_abandoned(Turn *t, void *userdata) {
 }
 
 static void session_init(Session *s, Manager *m, const SessionRequest *request) {
-        *s = (Session) {
+        *s = (Session){
                 .manager = m,
                 .peer = PEER_CRED_NULL,
                 .environment = request->environment,
@@ -66,7 +66,7 @@ static void session_init(Session *s, Manager *m, const SessionRequest *request) 
                 .timer_at = USEC_INFINITY,
         };
         s->idle_since = s->created;
-        s->turn_context = (TurnContext) {
+        s->turn_context = (TurnContext){
                 .session_id = s->id,
                 .environment = request->environment->name,
                 .on_abandoned = on_turn_abandoned,
@@ -119,8 +119,8 @@ int session_new(Manager *m, const SessionRequest *request, Session **ret) {
         r = session_make_cgroup(s);
         if (r < 0)
                 return r;
-        r = sd_event_add_time(m->event, &s->timer, CLOCK_MONOTONIC, USEC_INFINITY, SESSION_TIMER_ACCURACY_USEC,
-                              session_on_timer, s);
+        r = sd_event_add_time(m->event, &s->timer, CLOCK_MONOTONIC, USEC_INFINITY,
+                              SESSION_TIMER_ACCURACY_USEC, session_on_timer, s);
         if (r < 0)
                 return r;
         (void) sd_event_source_set_description(s->timer, "session-timer");
@@ -164,14 +164,15 @@ static void session_fail_turns_ended(Session *s, const char *reason) {
 
         if (!s->running && !s->queue_first)
                 return;
-        if (!p || asprintf(&message, "The session ended (%s) before the turn was over. Use the same name again to get a "
-                           "new, empty one.", reason) < 0) {
+        if (!p || asprintf(&message,
+                           "The session ended (%s) before the turn was over. Use the same name again to get "
+                           "a new, empty one.",
+                           reason) < 0) {
                 message = NULL;
                 return session_turns_fail_all(s, "io.nixsandbox.SessionEnded", NULL);
         }
         if (json_put_string(p, "session", s->name ?: s->id) < 0 ||
-            json_put_string(p, "reason", reason) < 0 ||
-            json_put_string(p, "message", message) < 0)
+            json_put_string(p, "reason", reason) < 0 || json_put_string(p, "message", message) < 0)
                 log_oom();
         session_turns_fail_all(s, "io.nixsandbox.SessionEnded", p);
 }
@@ -230,11 +231,13 @@ int session_set_client(Session *s, const PeerCred *peer) {
         s->client_source = sd_event_source_disable_unref(s->client_source);
         s->client_pidfd = safe_close(s->client_pidfd);
 
-        /* The call's own connection may go before the process does, so the session needs its own descriptor. */
+        /* The call's own connection may go before the process does, so the session needs its own descriptor.
+         */
         s->client_pidfd = fcntl(peer->pidfd, F_DUPFD_CLOEXEC, 3);
         if (s->client_pidfd < 0)
                 return -errno;
-        return sd_event_add_io(s->manager->event, &s->client_source, s->client_pidfd, EPOLLIN, on_client_exit, s);
+        return sd_event_add_io(s->manager->event, &s->client_source, s->client_pidfd, EPOLLIN,
+                               on_client_exit, s);
 }
 
 void session_on_agent_gone(Session *s, const char *why) {
@@ -250,11 +253,15 @@ static int put_usage(json_object *o, Session *s) {
 
         if (!known)
                 return json_put_object(o, "cpu_usec", NULL) < 0 ||
-                       json_put_object(o, "memory_bytes", NULL) < 0 ||
-                       json_put_object(o, "processes", NULL) < 0 ? -ENOMEM : 0;
+                                                       json_put_object(o, "memory_bytes", NULL) < 0 ||
+                                                       json_put_object(o, "processes", NULL) < 0
+                                       ? -ENOMEM
+                                       : 0;
         return json_put_uint(o, "cpu_usec", usage.cpu_usec) < 0 ||
-               json_put_uint(o, "memory_bytes", usage.memory_bytes) < 0 ||
-               json_put_uint(o, "processes", usage.processes) < 0 ? -ENOMEM : 0;
+                                               json_put_uint(o, "memory_bytes", usage.memory_bytes) < 0 ||
+                                               json_put_uint(o, "processes", usage.processes) < 0
+                               ? -ENOMEM
+                               : 0;
 }
 
 static int put_interpreters(json_object *o, const Environment *e) {
@@ -271,21 +278,16 @@ static int put_interpreters(json_object *o, const Environment *e) {
 int session_to_json(Session *s, json_object **ret) {
         _cleanup_json_ json_object *o = json_object_new_object();
 
-        if (!o ||
-            json_put_string(o, "id", s->id) < 0 ||
-            json_put_string(o, "name", s->name) < 0 ||
-            json_put_uint(o, "uid", s->user->uid) < 0 ||
-            json_put_string(o, "project", s->project) < 0 ||
+        if (!o || json_put_string(o, "id", s->id) < 0 || json_put_string(o, "name", s->name) < 0 ||
+            json_put_uint(o, "uid", s->user->uid) < 0 || json_put_string(o, "project", s->project) < 0 ||
             json_put_string(o, "environment", s->environment->name) < 0 ||
             put_interpreters(o, s->environment) < 0 ||
             json_put_string(o, "state", session_state_to_string(s->state)) < 0 ||
             json_put_bool(o, "busy", session_is_busy(s)) < 0 ||
-            json_put_uint(o, "queued", s->n_queued) < 0 ||
-            json_put_uint(o, "turns", s->turns) < 0 ||
+            json_put_uint(o, "queued", s->n_queued) < 0 || json_put_uint(o, "turns", s->turns) < 0 ||
             json_put_uint(o, "created_usec", s->created_realtime) < 0 ||
             json_put_uint(o, "idle_usec", session_is_busy(s) ? 0 : now_monotonic() - s->idle_since) < 0 ||
-            json_put_uint(o, "turn_usec", s->turn_usec) < 0 ||
-            put_usage(o, s) < 0 ||
+            json_put_uint(o, "turn_usec", s->turn_usec) < 0 || put_usage(o, s) < 0 ||
             json_put_string(o, "cgroup", s->cgroup ? cgroup_path(s->cgroup) : NULL) < 0 ||
             json_put_uint(o, "memory_mb", s->limits.memory_mb) < 0 ||
             json_put_number(o, "cpus", s->limits.cpus) < 0 ||

@@ -19,61 +19,61 @@
 
 typedef struct Manager Manager;
 
-#define SESSION_ID_LENGTH 12U           /* hex digits */
-#define SESSION_QUEUE_MAX 64U           /* turns waiting in one session */
+#define SESSION_ID_LENGTH 12U /* hex digits */
+#define SESSION_QUEUE_MAX 64U /* turns waiting in one session */
 #define SESSION_PROJECT_MAX 4096U
 
 typedef struct Session {
-        struct Session *next, *previous;        /* the manager's list, oldest first */
-        Manager *manager;                       /* borrowed */
-        User *user;                             /* charged */
-        PeerCred peer;                          /* who made it: its jail runs as him */
+        struct Session *next, *previous; /* the manager's list, oldest first */
+        Manager *manager;                /* borrowed */
+        User *user;                      /* charged */
+        PeerCred peer;                   /* who made it: its jail runs as him */
         char id[SESSION_ID_LENGTH + 1];
-        char *name;                             /* NULL: ephemeral */
-        char *project;                          /* as the caller named it; never opened here */
+        char *name;    /* NULL: ephemeral */
+        char *project; /* as the caller named it; never opened here */
         const Environment *environment;
         Limits limits;
         SessionState state;
         TurnContext turn_context;
 
         /* The jail. */
-        pid_t pid;                              /* 0: no process */
+        pid_t pid; /* 0: no process */
         int pidfd;
         sd_event_source *exit_source;
         int stderr_fd;
-        Buffer stderr_text;                     /* what bubblewrap said, for the error of a failed start */
+        Buffer stderr_text; /* what bubblewrap said, for the error of a failed start */
         AgentLink *agent;
-        const char *agent_fault;                /* static: what was wrong with an agent that did not start */
-        Cgroup *cgroup;                         /* NULL where there is no cgroup layout */
-        CgroupCounters counters;                /* at the end of the last turn */
+        const char *agent_fault; /* static: what was wrong with an agent that did not start */
+        Cgroup *cgroup;          /* NULL where there is no cgroup layout */
+        CgroupCounters counters; /* at the end of the last turn */
         unsigned start_tries;
-        uint64_t start_deadline;                /* the hello must come by then */
-        uint64_t retry_at;                      /* next try to start, or to remove the cgroup; 0: none */
+        uint64_t start_deadline; /* the hello must come by then */
+        uint64_t retry_at;       /* next try to start, or to remove the cgroup; 0: none */
 
         /* Turns. */
         Turn *running;
         Turn *queue_first, *queue_last;
         unsigned n_queued;
-        Turn *parked;                           /* finished, answered early to its caller: Wait takes it */
-        uint64_t backstop;                      /* the running turn must be over by then; 0: none runs */
-        uint64_t turns;                         /* numbers given so far */
-        uint64_t turn_usec;                     /* of all turns */
+        Turn *parked;       /* finished, answered early to its caller: Wait takes it */
+        uint64_t backstop;  /* the running turn must be over by then; 0: none runs */
+        uint64_t turns;     /* numbers given so far */
+        uint64_t turn_usec; /* of all turns */
         History history;
 
         /* Bounds, on CLOCK_MONOTONIC. */
         uint64_t created;
         uint64_t created_realtime;
-        uint64_t ended;                         /* when session_end() was called */
-        uint64_t idle_since;                    /* end of the last turn */
+        uint64_t ended;      /* when session_end() was called */
+        uint64_t idle_since; /* end of the last turn */
         sd_event_source *timer;
-        uint64_t timer_at;                      /* when it will fire; USEC_INFINITY: not armed */
+        uint64_t timer_at; /* when it will fire; USEC_INFINITY: not armed */
 
-        sd_event_source *client_source;         /* on_disconnect "end": the process that used it last */
+        sd_event_source *client_source; /* on_disconnect "end": the process that used it last */
         int client_pidfd;
 
-        VarlinkLink **end_waiters;              /* calls that wait for the end */
+        VarlinkLink **end_waiters; /* calls that wait for the end */
         size_t n_end_waiters;
-        const char *end_reason;                 /* static */
+        const char *end_reason; /* static */
 } Session;
 
 /* What to make. name may be NULL. Strings are copied. */
@@ -87,7 +87,8 @@ typedef struct SessionRequest {
 
 /* Makes a session that belongs to the manager from then on. Caps are the caller's job. */
 int session_new(Manager *m, const SessionRequest *request, Session **ret);
-/* Begins to start it, after its first turn was queued. A start that fails answers the turns and ends the session. */
+/* Begins to start it, after its first turn was queued. A start that fails answers the turns and ends the
+ * session. */
 void session_start(Session *s);
 Session *session_free(Session *s);
 DEFINE_TRIVIAL_CLEANUP_FUNC(Session *, session_free);
@@ -100,14 +101,15 @@ void session_end(Session *s, const char *reason);
 /* Parks a call until the session is gone, then answers it. */
 int session_add_end_waiter(Session *s, VarlinkLink *link);
 
-/* The call that asked for a turn has gone away: the turn is stopped, a nameless session ended. May free t. */
+/* The call that asked for a turn has gone away: the turn is stopped, a nameless session ended. May free t.
+ */
 void session_turn_abandoned(Session *s, Turn *t);
 
 /* With on_disconnect "end": the session ends with the process that used it last. */
 int session_set_client(Session *s, const PeerCred *peer);
 
-/* Makes a call wait for the turn that was answered early and is finished by now, or else for the one that runs.
- * -ENOENT when there is neither. */
+/* Makes a call wait for the turn that was answered early and is finished by now, or else for the one that
+ * runs. -ENOENT when there is neither. */
 int session_wait(Session *s, VarlinkLink *link, uint64_t answer_at);
 
 /* Stops the running turn. False when none runs. */

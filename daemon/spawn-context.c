@@ -30,7 +30,7 @@ static char *find_program(const char *name) {
         for (char *dir = strtok_r(copy, ":", &state); dir; dir = strtok_r(NULL, ":", &state)) {
                 char *candidate;
 
-                if (dir[0] != '/')      /* relative to whatever the cwd is: never for a privileged program */
+                if (dir[0] != '/') /* relative to whatever the cwd is: never for a privileged program */
                         continue;
                 if (asprintf(&candidate, "%s/%s", dir, name) < 0)
                         return NULL;
@@ -58,8 +58,10 @@ static int open_agent(const char *agent_path, char **reterr_why) {
         fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0) {
                 r = -errno;
-                if (asprintf(reterr_why, "Cannot open '%s': %s. Install nix-sandbox completely, or build it with "
-                             "'make'.", path, strerror(-r)) < 0)
+                if (asprintf(reterr_why,
+                             "Cannot open '%s': %s. Install nix-sandbox completely, or build it with "
+                             "'make'.",
+                             path, strerror(-r)) < 0)
                         *reterr_why = NULL;
                 return r;
         }
@@ -84,7 +86,7 @@ static void find_jail_user(SpawnContext *c) {
 }
 
 int spawn_context_init(SpawnContext *c, const char *agent_path, char **reterr_why) {
-        *c = (SpawnContext) { .agent_fd = -EBADF, .seccomp_fd = -EBADF, .files = JAIL_FILES_NONE };
+        *c = (SpawnContext){ .agent_fd = -EBADF, .seccomp_fd = -EBADF, .files = JAIL_FILES_NONE };
 
         c->agent_fd = open_agent(agent_path, reterr_why);
         if (c->agent_fd < 0)

@@ -3,20 +3,22 @@
 /*
  * Theory of operation
  *
- * The daemon prepares everything that can fail or allocate: fresh descriptions of the shared memory files, the
- * option list in a memory file, the argument vector, socketpair and pipe. Then it vforks: the child borrows the
- * daemon's memory (no page tables are copied; a fork of the daemon would cost more than the whole jail on some
- * machines) and makes only system calls:
+ * The daemon prepares everything that can fail or allocate: fresh descriptions of the shared memory files,
+ * the option list in a memory file, the argument vector, socketpair and pipe. Then it vforks: the child
+ * borrows the daemon's memory (no page tables are copied; a fork of the daemon would cost more than the
+ * whole jail on some machines) and makes only system calls:
  *
- *   1. descriptors: 0 and 1 are /dev/null, 2 is the stderr pipe, 3… are the jail's; everything else is closed
- *   2. signal dispositions and mask, umask, limits, OOM score, session keyring: the daemon's must not leak in
+ *   1. descriptors: 0 and 1 are /dev/null, 2 is the stderr pipe, 3… are the jail's; everything else is
+ * closed
+ *   2. signal dispositions and mask, umask, limits, OOM score, session keyring: the daemon's must not leak
+ * in
  *   3. join the session's cgroups, before the rights to do so are dropped
- *   4. groups, gid, uid; ambient and permitted capabilities to nothing, because bubblewrap refuses to run with
- *      capabilities and a uid other than 0
+ *   4. groups, gid, uid; ambient and permitted capabilities to nothing, because bubblewrap refuses to run
+ * with capabilities and a uid other than 0
  *   5. execve bubblewrap with an empty environment
  *
- * A step that fails is written into the shared SpawnChild and the child exits; vfork means the parent reads it
- * without a pipe. Whoever the caller is, nothing in a jail has kernel uid 0 (design.md).
+ * A step that fails is written into the shared SpawnChild and the child exits; vfork means the parent reads
+ * it without a pipe. Whoever the caller is, nothing in a jail has kernel uid 0 (design.md).
  */
 
 #include "daemon/spawn.h"
@@ -60,7 +62,7 @@ typedef struct SpawnChild {
         uid_t uid;
         gid_t gid;
         int null_fd;
-        int fds[_CHILD_FD_MAX];         /* sources, by target; 2 is the stderr pipe; the agent's is the context's */
+        int fds[_CHILD_FD_MAX]; /* sources, by target; 2 is the stderr pipe; the agent's is the context's */
         char **argv;
         /* Written by the child: */
         const char *volatile failed_step;
@@ -76,7 +78,7 @@ _noreturn_ static void child_fail(SpawnChild *child, const char *step) {
 }
 
 static void child_set_fds(SpawnChild *child) {
-        int safe[_CHILD_FD_MAX];        /* not in *child: that is the daemon's memory */
+        int safe[_CHILD_FD_MAX]; /* not in *child: that is the daemon's memory */
 
         for (int i = STDERR_FILENO; i < _CHILD_FD_MAX; i++) {
                 int source = i == CHILD_FD_AGENT ? child->context->agent_fd : child->fds[i];
@@ -104,7 +106,7 @@ static void child_set_limits(SpawnChild *child) {
         struct rlimit nofile;
         int fd;
 
-        (void) setrlimit(RLIMIT_CORE, &(struct rlimit) { 0, 0 });
+        (void) setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 
         if (getrlimit(RLIMIT_NOFILE, &nofile) >= 0) {
                 nofile.rlim_max = MIN(nofile.rlim_max, JAIL_NOFILE_HARD);
@@ -116,8 +118,8 @@ static void child_set_limits(SpawnChild *child) {
                 rlim_t data = (rlim_t) (limits->memory_mb * MIB);
 
                 /* NPROC counts in the jail's own user namespace (user_namespaces(7), since Linux 5.14). */
-                (void) setrlimit(RLIMIT_NPROC, &(struct rlimit) { limits->processes, limits->processes });
-                (void) setrlimit(RLIMIT_DATA, &(struct rlimit) { data, data });
+                (void) setrlimit(RLIMIT_NPROC, &(struct rlimit){ limits->processes, limits->processes });
+                (void) setrlimit(RLIMIT_DATA, &(struct rlimit){ data, data });
         }
 
         /* The daemon may be protected from the OOM killer; what it starts must not be. */
@@ -135,7 +137,8 @@ static void child_drop_privileges(SpawnChild *child) {
 
         if (child->context->may_switch_user) {
                 /* Raw system calls: libc's wrappers would signal the daemon's threads, had it any. */
-                if (syscall(SYS_setgroups, as_root ? 0 : child->request->n_groups, child->request->groups) < 0)
+                if (syscall(SYS_setgroups, as_root ? 0 : child->request->n_groups, child->request->groups) <
+                    0)
                         child_fail(child, "set groups");
                 if (syscall(SYS_setresgid, child->gid, child->gid, child->gid) < 0)
                         child_fail(child, "set the group id");
@@ -169,20 +172,22 @@ _noreturn_ static void child_run(SpawnChild *child) {
 
 static int spawn_check(const SpawnContext *c, const SpawnRequest *request, char **reterr_why) {
         if (!c->bwrap) {
-                *reterr_why = strdup("bubblewrap is not installed: no 'bwrap' in PATH. Install it "
-                                     "(Debian: apt install bubblewrap) and start sandboxd again.");
+                *reterr_why = strdup("bubblewrap is not installed: no 'bwrap' in PATH. Install it (Debian: "
+                                     "apt install bubblewrap) and start sandboxd again.");
                 return -ENOENT;
         }
         if (!c->may_switch_user && request->uid != getuid()) {
-                *reterr_why = strdup("This sandboxd runs without the right to act as other users, so it serves its "
-                                     "own user only. Use the system service, or a private daemon of your own.");
+                *reterr_why = strdup("This sandboxd runs without the right to act as other users, so it "
+                                     "serves its own user only. Use the system service, or a private daemon "
+                                     "of your own.");
                 return -EPERM;
         }
         return 0;
 }
 
 /* The option list of the jail in a memory file, and the vector that points to it. */
-static int prepare_arguments(const SpawnContext *c, const SpawnRequest *request, int *ret_fd, char ***ret_argv) {
+static int prepare_arguments(const SpawnContext *c, const SpawnRequest *request, int *ret_fd,
+                             char ***ret_argv) {
         const JailSpec spec = {
                 .limits = request->limits,
                 .links = c->links,
@@ -233,7 +238,7 @@ static int prepare_files(const SpawnContext *c, int fds[_CHILD_FD_MAX]) {
 }
 
 static int child_error(const SpawnChild *child, pid_t pid, char **reterr_why) {
-        (void) waitpid(pid, NULL, 0);   /* it has exited already: vfork returned after its _exit */
+        (void) waitpid(pid, NULL, 0); /* it has exited already: vfork returned after its _exit */
 
         if (asprintf(reterr_why, "Starting the sandbox failed at the step '%s': %s.", child->failed_step,
                      strerror(child->error)) < 0)
@@ -284,7 +289,8 @@ static int prepare_child(SpawnChild *child, Spawned *spawned) {
         if (r >= 0)
                 r = prepare_files(child->context, child->fds);
         if (r >= 0)
-                r = prepare_arguments(child->context, child->request, &child->fds[CHILD_FD_ARGS], &child->argv);
+                r = prepare_arguments(child->context, child->request, &child->fds[CHILD_FD_ARGS],
+                                      &child->argv);
         return r;
 }
 

@@ -13,42 +13,43 @@
 
 /* What all jails of a daemon share; made once. */
 typedef struct SpawnContext {
-        char *bwrap;            /* path of bubblewrap; NULL when there is none */
-        int agent_fd;           /* the agent's binary */
+        char *bwrap;  /* path of bubblewrap; NULL when there is none */
+        int agent_fd; /* the agent's binary */
         int seccomp_fd;
         JailFiles files;
-        unsigned links;         /* JailLink bits */
-        uid_t jail_uid;         /* who a root caller's jail runs as, never 0 */
+        unsigned links; /* JailLink bits */
+        uid_t jail_uid; /* who a root caller's jail runs as, never 0 */
         gid_t jail_gid;
-        bool may_switch_user;   /* root, or CAP_SETUID and CAP_SETGID */
+        bool may_switch_user; /* root, or CAP_SETUID and CAP_SETGID */
 } SpawnContext;
 
 /* agent_path NULL: beside the daemon's own program, else in LIBEXECDIR. *reterr_why (allocated) says what is
- * missing. A missing bubblewrap is not an error here: the daemon runs and each spawn refuses with the reason. */
+ * missing. A missing bubblewrap is not an error here: the daemon runs and each spawn refuses with the
+ * reason. */
 int spawn_context_init(SpawnContext *c, const char *agent_path, char **reterr_why);
 void spawn_context_done(SpawnContext *c);
 
 typedef struct SpawnRequest {
         const Limits *limits;
-        uid_t uid;              /* of the caller; 0 is mapped to the context's jail user */
+        uid_t uid; /* of the caller; 0 is mapped to the context's jail user */
         gid_t gid;
-        const gid_t *groups;    /* supplementary groups of the caller; not used for root */
+        const gid_t *groups; /* supplementary groups of the caller; not used for root */
         size_t n_groups;
-        const int *join_fds;    /* cgroup.procs descriptors */
+        const int *join_fds; /* cgroup.procs descriptors */
         size_t n_join_fds;
-        bool limit_processes;   /* no pids controller: fall back to RLIMIT_NPROC and RLIMIT_DATA */
+        bool limit_processes; /* no pids controller: fall back to RLIMIT_NPROC and RLIMIT_DATA */
 } SpawnRequest;
 
 typedef struct Spawned {
-        pid_t pid;              /* bubblewrap's monitor, a child of the daemon */
+        pid_t pid; /* bubblewrap's monitor, a child of the daemon */
         int pidfd;
-        int socket_fd;          /* the daemon's end, non-blocking */
-        int stderr_fd;          /* what bubblewrap says when it fails, non-blocking; closed by the agent's hello */
+        int socket_fd; /* the daemon's end, non-blocking */
+        int stderr_fd; /* what bubblewrap says when it fails, non-blocking; closed by the agent's hello */
 } Spawned;
 
-#define SPAWNED_NULL ((Spawned) { .pidfd = -EBADF, .socket_fd = -EBADF, .stderr_fd = -EBADF })
+#define SPAWNED_NULL ((Spawned){ .pidfd = -EBADF, .socket_fd = -EBADF, .stderr_fd = -EBADF })
 
-/* On failure nothing is left, and *reterr_why (allocated, may be NULL on OOM) says which step failed. -EAGAIN and
- * -ENOMEM may pass and are worth a retry. */
+/* On failure nothing is left, and *reterr_why (allocated, may be NULL on OOM) says which step failed.
+ * -EAGAIN and -ENOMEM may pass and are worth a retry. */
 int spawn_jail(const SpawnContext *c, const SpawnRequest *request, Spawned *ret, char **reterr_why);
 void spawned_done(Spawned *s);

@@ -19,4 +19,5 @@ int turn_reply_to_json(const Turn *t, json_object **ret);
 int turn_describe_result(Turn *t, const AgentResult *result);
 
 /* Adds the sentences about limits that were hit between two readings of the session's counters. */
-int turn_describe_limits(Turn *t, const Limits *limits, const CgroupCounters *before, const CgroupCounters *after);
+int turn_describe_limits(Turn *t, const Limits *limits, const CgroupCounters *before,
+                         const CgroupCounters *after);

@@ -14,8 +14,8 @@
 /* While a caller leaves this much of its output unread, the agent is not read either. */
 #define STREAM_QUEUE_MAX MIB
 
-int turn_new(const TurnContext *context, Interpreter interpreter, SessionOrigin origin, uint64_t timeout_usec,
-             const char *code, size_t code_size, Turn **ret) {
+int turn_new(const TurnContext *context, Interpreter interpreter, SessionOrigin origin,
+             uint64_t timeout_usec, const char *code, size_t code_size, Turn **ret) {
         _cleanup_(turn_freep) Turn *t = NULL;
 
         t = calloc(1, sizeof(*t));
@@ -104,7 +104,7 @@ int turn_add_waiter(Turn *t, VarlinkLink *link, bool owner, bool stream, uint64_
         if (!w)
                 return -ENOMEM;
 
-        *w = (TurnWaiter) {
+        *w = (TurnWaiter){
                 .turn = t,
                 .link = varlink_link_ref(link),
                 .owner = owner,
@@ -136,7 +136,7 @@ static bool turn_stream_output(Turn *t, OutputStream stream, const char *text, s
                 if (!w->stream)
                         continue;
                 if (turn_output_to_json(stream, text, size, &o) < 0 || varlink_notify(w->link, o) < 0)
-                        continue;       /* OOM or a peer that just went away: the result tells all again */
+                        continue; /* OOM or a peer that just went away: the result tells all again */
                 if (varlink_link_queued(w->link) > STREAM_QUEUE_MAX)
                         slow = true;
         }
@@ -157,7 +157,8 @@ int turn_take_output(Turn *t, OutputStream stream, bool tail, const char *data, 
         if (r < 0)
                 return r;
 
-        if (!tail && turn_stream_output(t, stream, buffer_data(buffer) + before, buffer_size(buffer) - before))
+        if (!tail &&
+            turn_stream_output(t, stream, buffer_data(buffer) + before, buffer_size(buffer) - before))
                 log_debug("Session %s: its caller reads slowly.", t->context->session_id);
         return 0;
 }
@@ -186,7 +187,8 @@ static int output_finish(Turn *t, OutputStream stream, const AgentOutputResult *
         buffer_done(&o->tail);
 
         if (buffer_size(&o->text) > before)
-                (void) turn_stream_output(t, stream, buffer_data(&o->text) + before, buffer_size(&o->text) - before);
+                (void) turn_stream_output(t, stream, buffer_data(&o->text) + before,
+                                          buffer_size(&o->text) - before);
 
         /* The files of a sandbox that is thrown away are of no use to anyone. */
         if (result->file && t->origin != SESSION_ORIGIN_EPHEMERAL) {

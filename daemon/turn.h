@@ -18,7 +18,7 @@ typedef struct Turn Turn;
 /* What a turn knows of its session; lives in it. */
 typedef struct TurnContext {
         const char *session_id;
-        const char *session_name;       /* NULL: ephemeral */
+        const char *session_name; /* NULL: ephemeral */
         const char *environment;
         /* The call that asked for the turn has gone away. The turn may be freed in it. */
         void (*on_abandoned)(Turn *t, void *userdata);
@@ -36,14 +36,14 @@ typedef enum SessionOrigin {
 typedef struct TurnWaiter {
         struct TurnWaiter *next;
         Turn *turn;
-        VarlinkLink *link;              /* a reference */
+        VarlinkLink *link; /* a reference */
         bool owner;
-        bool stream;                    /* wants output as it comes */
-        uint64_t answer_at;             /* CLOCK_MONOTONIC: answer "still running" then; USEC_INFINITY: never */
+        bool stream;        /* wants output as it comes */
+        uint64_t answer_at; /* CLOCK_MONOTONIC: answer "still running" then; USEC_INFINITY: never */
 } TurnWaiter;
 
 typedef struct TurnOutput {
-        Buffer text;                    /* head, valid UTF-8 */
+        Buffer text; /* head, valid UTF-8 */
         Buffer tail;
         Utf8Decoder decoder, tail_decoder;
         uint64_t omitted;
@@ -51,9 +51,9 @@ typedef struct TurnOutput {
 } TurnOutput;
 
 struct Turn {
-        Turn *next;                     /* in the session's queue */
-        const TurnContext *context;     /* borrowed */
-        uint64_t number;                /* 0 until it starts */
+        Turn *next;                 /* in the session's queue */
+        const TurnContext *context; /* borrowed */
+        uint64_t number;            /* 0 until it starts */
         Interpreter interpreter;
         SessionOrigin origin;
         uint64_t timeout_usec;
@@ -61,14 +61,14 @@ struct Turn {
         size_t code_size;
         TurnWaiter *waiters;
 
-        uint64_t started;               /* CLOCK_MONOTONIC */
+        uint64_t started; /* CLOCK_MONOTONIC */
         uint64_t started_realtime;
         bool interrupt_sent;
-        bool abandoned;                 /* nobody will ask for its result */
+        bool abandoned; /* nobody will ask for its result */
         bool finished;
 
         TurnOutput output[_OUTPUT_STREAM_MAX];
-        Buffer notice;                  /* sentences, one a line */
+        Buffer notice; /* sentences, one a line */
         int exit_code;
         int signal;
         bool timed_out;
@@ -76,8 +76,8 @@ struct Turn {
         uint64_t duration_usec;
 };
 
-int turn_new(const TurnContext *context, Interpreter interpreter, SessionOrigin origin, uint64_t timeout_usec,
-             const char *code, size_t code_size, Turn **ret);
+int turn_new(const TurnContext *context, Interpreter interpreter, SessionOrigin origin,
+             uint64_t timeout_usec, const char *code, size_t code_size, Turn **ret);
 /* Does not answer waiters: they must have been answered or failed. */
 Turn *turn_free(Turn *t);
 DEFINE_TRIVIAL_CLEANUP_FUNC(Turn *, turn_free);

@@ -14,7 +14,7 @@ typedef struct User {
         struct User *next;
         uid_t uid;
         unsigned n_sessions;
-        uint64_t memory_mb;     /* sum of its sessions' limits */
+        uint64_t memory_mb; /* sum of its sessions' limits */
 } User;
 
 User *user_charge(User **users, uid_t uid, uint64_t memory_mb);

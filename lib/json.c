@@ -312,7 +312,13 @@ int json_put_uint(json_object *o, const char *key, uint64_t value) {
 }
 
 int json_put_number(json_object *o, const char *key, double value) {
-        return put_new(o, key, json_object_new_double(value));
+        static char format[] = "%.12g";
+        json_object *number = json_object_new_double(value);
+
+        /* json-c would print all 17 digits: 33.984999999999999 for what was measured as 33.985. */
+        if (number)
+                json_object_set_serializer(number, json_object_double_to_json_string, format, NULL);
+        return put_new(o, key, number);
 }
 
 int json_put_bool(json_object *o, const char *key, bool value) {
