@@ -9,6 +9,7 @@ FUZZ_SANITIZE := address,undefined
 FUZZ_CFLAGS := -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all $(WARNINGS)
 
 fuzz-mcp_SRC := $(addprefix shim/,mcp.c tools.c render.c render-turn.c excerpt.c)
+fuzz-config_SRC := $(addprefix daemon/,config.c config-reader.c config-environment.c environment.c limits.c)
 
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz-*.c))
 FUZZ_PROGRAMS := $(addprefix $(BUILD)/fuzz/,$(FUZZ_NAMES))
