@@ -38,16 +38,16 @@ def test_full_stderr_does_not_hang(start, fake):
 def test_slow_reader_gets_everything(start, fake, sockets):
     shim = start("--socket", fake.path, sockets=sockets)
     requests = b'{"jsonrpc":"2.0","id":"i","method":"initialize","params":{}}\n' + b"".join(
-        b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n' % n for n in range(2000))
-    # 6 MB of answers that nobody reads: the shim must stop reading, so writing the requests blocks.
+        b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n' % n for n in range(6000))
+    # 20 MB of answers that nobody reads: the shim must stop reading, so writing the requests blocks.
     writer = threading.Thread(target=shim.write, args=(requests,), daemon=True)
     writer.start()
     writer.join(0.5)
     assert writer.is_alive()
     assert rss_kib(shim.process.pid) < 8192
     shim.start_reading()
-    assert shim.answer(1999)
-    assert len(shim.lines) == 2001 and None not in shim.lines
+    assert shim.answer(5999)
+    assert len(shim.lines) == 6001 and None not in shim.lines
 
 
 def test_nothing_but_json_on_stdout(start, fake):
