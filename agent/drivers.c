@@ -20,4 +20,10 @@ EMBED("driver_python",
       ".ascii \"'''\\n\"\n"
       FILE_TEXT("agent/drivers/python.py"));
 EMBED("driver_bash", FILE_TEXT("agent/drivers/bash.sh"));
-EMBED("driver_node", FILE_TEXT("agent/drivers/node.js"));
+/* Two functions; the first is called with what the second gives. */
+EMBED("driver_node",
+      ".ascii \"(\"\n"
+      FILE_TEXT("agent/drivers/node.js")
+      ".ascii \")((\"\n"
+      FILE_TEXT("agent/drivers/node-source.js")
+      ".ascii \")())\"\n");

@@ -34,7 +34,7 @@ static const InterpreterKind kinds[INTERPRETERS_MAX] = {
         { "python", { "python3", "-I", "-c" }, driver_python },
         /* What follows the text is $0, the name in bash's own messages. */
         { "bash", { "bash", "--norc", "--noprofile", "-c" }, driver_bash, "bash" },
-        { "node", { "node", "--experimental-repl-await", "-e" }, driver_node },
+        { "node", { "node", "--no-force-async-hooks-checks", "-e" }, driver_node },
 };
 
 /* Only the pages that output has reached take memory. */
