@@ -140,6 +140,7 @@ typedef struct RunTarget {
         SessionOrigin origin;
         uint64_t timeout_usec;
         char *notice;
+        const char *gone;               /* why an earlier session of the same name ended; static */
 } RunTarget;
 
 static void run_target_done(RunTarget *t) {
@@ -174,6 +175,8 @@ static int run_in_new_session(VarlinkLink *link, Manager *m, const RunParameters
         if (r != 0)
                 return r;
 
+        if (p->session)
+                ret->gone = obituaries_take(&m->obituaries, peer->uid, p->project ?: "/", p->session);
         ret->interpreter = choice.interpreter;
         ret->origin = p->session ? SESSION_ORIGIN_CREATED : SESSION_ORIGIN_EPHEMERAL;
         ret->timeout_usec = turn.timeout_usec;
@@ -255,6 +258,13 @@ static int run_start(VarlinkLink *link, const Manager *m, const RunParameters *p
                                 "Memory and CPUs are set when a session is created; this one keeps %" PRIu64
                                 " MB and %g CPUs.",
                                 s->limits.memory_mb, s->limits.cpus);
+                if (r < 0)
+                        return r;
+        }
+
+        if (target->gone) {
+                r = turn_add_notice(t, "The earlier session '%s' has ended: %s. This is a new one and starts empty.",
+                                    s->name, target->gone);
                 if (r < 0)
                         return r;
         }

@@ -75,8 +75,8 @@ int cgroup_unified_mount(const char *mountinfo, char **ret) {
                 char root[8], mount[4096], type[16];
                 const char *end = line_end(line), *separator;
 
-                /* "41 31 0:38 ROOT MOUNT OPTIONS [TAGS…] - TYPE SOURCE OPTIONS"; what is longer than the space
-                 * for it is not what we look for. */
+                /* "41 31 0:38 ROOT MOUNT OPTIONS [TAGS…] - TYPE SOURCE OPTIONS"; what is longer than the
+                 * space for it is not what we look for. */
                 separator = memmem(line, (size_t) (end - line), " - ", 3);
                 if (!separator || sscanf(separator, " - %15s", type) != 1 || !streq(type, "cgroup2"))
                         continue;

@@ -6,8 +6,8 @@
 #include "lib/macro.h"
 
 /*
- * From the text of /proc/self/cgroup: the path of the group in the hierarchy of a v1 controller, or in the v2
- * hierarchy when controller is NULL. Allocated; -ENOENT.
+ * From the text of /proc/self/cgroup: the path of the group in the hierarchy of a v1 controller, or in the
+ * v2 hierarchy when controller is NULL. Allocated; -ENOENT.
  */
 int cgroup_own_path(const char *self_cgroup, const char *controller, char **ret);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * What a daemon leaves behind when it is killed: groups, and processes in them. Their names are not known any
- * more, so the tree is walked; its depth is bounded, because nothing here has made it deeper.
+ * What a daemon leaves behind when it is killed: groups, and processes in them. Their names are not known
+ * any more, so the tree is walked; its depth is bounded, because nothing here has made it deeper.
  */
 
 #include "daemon/cgroup-sweep.h"
@@ -37,7 +37,8 @@ int cgroup_kill_processes(int dir_fd) {
         for (const char *p = procs; *p; p = strchrnul(p, '\n'), p += *p == '\n') {
                 uint64_t pid;
 
-                /* A process of a foreign PID namespace reads as 0, which kill(2) takes for something else. */
+                /* A process of a foreign PID namespace reads as 0, which kill(2) takes for something else.
+                 * */
                 if (cgroup_parse_value(p, /* key= */ NULL, &pid) < 0 || pid < 2 || pid > INT32_MAX)
                         continue;
                 if (kill((pid_t) pid, SIGKILL) < 0 && errno != ESRCH)

@@ -186,7 +186,8 @@ static int setup_v2(CgroupTree *t, const char *unified, const char *self_cgroup)
         if (r < 0)
                 return r;
         if (kind == CGROUP_PARENT_SHARED)
-                return add_reason(t, "Other processes are in %s, so groups below it get no controllers", parent);
+                return add_reason(t, "Other processes are in %s, so groups below it get no controllers",
+                                  parent);
 
         return enable_controllers(t, parent);
 }

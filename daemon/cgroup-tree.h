@@ -22,6 +22,6 @@ struct CgroupTree {
 
 unsigned cgroup_controller_feature(CgroupController c);
 
-/* The whole of cgroup_tree_new() given the texts and an own group, so that it can be tested against a made-up
- * machine: unified is where the v2 hierarchy is mounted, or NULL. */
+/* The whole of cgroup_tree_new() given the texts and an own group, so that it can be tested against a
+ * made-up machine: unified is where the v2 hierarchy is mounted, or NULL. */
 int cgroup_tree_new_at(const char *name, const char *unified, const char *self_cgroup, CgroupTree **ret);

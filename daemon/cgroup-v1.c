@@ -80,8 +80,9 @@ static bool swap_is_accounted(void) {
         return access(path, F_OK) == 0;
 }
 
-/* Values are written in the order they are added: the limit of memory and swap together must not be below that
- * of memory alone at any time. Together they leave no swap, so a session at its limit does not thrash. */
+/* Values are written in the order they are added: the limit of memory and swap together must not be below
+ * that of memory alone at any time. Together they leave no swap, so a session at its limit does not thrash.
+ * */
 static int add_memory_limit(struct cgroup_controller *controller, const Limits *limits) {
         uint64_t bytes = limits->memory_mb * MIB;
         int e;

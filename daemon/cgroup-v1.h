@@ -14,8 +14,8 @@ typedef enum CgroupController {
 
 const char *cgroup_controller_to_string(CgroupController c);
 
-/* Where a controller is mounted as a v1 hierarchy. Allocated; -ENOENT when it is not, or is in the v2 hierarchy
- * (which unified names; may be NULL). */
+/* Where a controller is mounted as a v1 hierarchy. Allocated; -ENOENT when it is not, or is in the v2
+ * hierarchy (which unified names; may be NULL). */
 int cgroup_v1_mount(CgroupController c, const char *unified, char **ret);
 
 /*

@@ -2,9 +2,9 @@
 
 /*
  * What the v2 hierarchy asks of whoever divides a group: a group other than the root may have processes or
- * children with controllers, but not both, and a controller is in a group only if every ancestor passes it on
- * through cgroup.subtree_control. So the daemon first goes into a child of its own, unless the service manager
- * put it into one.
+ * children with controllers, but not both, and a controller is in a group only if every ancestor passes it
+ * on through cgroup.subtree_control. So the daemon first goes into a child of its own, unless the service
+ * manager put it into one.
  */
 
 #include "daemon/cgroup-v2.h"
@@ -58,7 +58,8 @@ static unsigned switch_controllers(int dir_fd, unsigned controllers, char sign) 
                 (void) snprintf(value, sizeof(value), "%c%s", sign, controller_table[i].name);
                 r = write_file_at(dir_fd, "cgroup.subtree_control", value);
                 if (r < 0)
-                        (void) log_debug_errno(r, "Failed to write %s to cgroup.subtree_control, ignoring: %m",
+                        (void) log_debug_errno(r,
+                                               "Failed to write %s to cgroup.subtree_control, ignoring: %m",
                                                value);
                 else
                         done |= controller_table[i].feature;
@@ -164,7 +165,8 @@ int cgroup_v2_set_limits(int dir_fd, unsigned controllers, const Limits *limits)
                 r = write_file_at(dir_fd, "memory.max", value);
                 if (r < 0)
                         return r;
-                /* The file is missing where the kernel has no swap; a session at its limit must not thrash. */
+                /* The file is missing where the kernel has no swap; a session at its limit must not thrash.
+                 * */
                 (void) write_file_at(dir_fd, "memory.swap.max", "0");
         }
         if (controllers & CGROUP_PIDS) {

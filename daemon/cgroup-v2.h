@@ -19,9 +19,9 @@ typedef enum CgroupParent {
 } CgroupParent;
 
 /*
- * Finds the group below which the daemon makes its own, given the one it is in: that, or its parent when this is
- * a "supervisor" already (where the service manager puts it with DelegateSubgroup=). A CgroupParent, or negative
- * errno. It moves only if one of the wanted controllers can be had by it.
+ * Finds the group below which the daemon makes its own, given the one it is in: that, or its parent when
+ * this is a "supervisor" already (where the service manager puts it with DelegateSubgroup=). A CgroupParent,
+ * or negative errno. It moves only if one of the wanted controllers can be had by it.
  */
 int cgroup_v2_find_parent(const char *own, unsigned wanted, char **ret_parent);
 

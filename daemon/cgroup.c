@@ -3,8 +3,8 @@
 /*
  * The object a session's limits hang on. A leaf is one group in the v2 hierarchy, which can freeze, kill and
  * tell of its end, and one more for each controller that the machine still has in a v1 hierarchy; processes
- * join all of them. What is asked on every turn (freeze, counters) is done on descriptors that are kept open,
- * five a session; the rest opens what it needs. CgroupTree (cgroup-tree.c) knows where the leaves go.
+ * join all of them. What is asked on every turn (freeze, counters) is done on descriptors that are kept
+ * open, five a session; the rest opens what it needs. CgroupTree (cgroup-tree.c) knows where the leaves go.
  */
 
 #include "daemon/cgroup.h"
@@ -36,7 +36,6 @@ struct Cgroup {
         int events_fd;
         int freeze_fd;
         int oom_fd;                                     /* memory.events, or v1 memory.oom_control */
-        int failcnt_fd;                                 /* v1 only: failures to charge memory; on v2 oom_fd has them */
         int pids_fd;                                    /* pids.events */
 };
 
@@ -70,7 +69,8 @@ static int read_value_at(int dir_fd, const char *file, const char *key, uint64_t
         return fd < 0 ? -errno : read_value_fd(fd, key, ret);
 }
 
-/* The leaf's directory in the hierarchy where a controller is. -EOPNOTSUPP when there is no such controller. */
+/* The leaf's directory in the hierarchy where a controller is. -EOPNOTSUPP when there is no such controller.
+ * */
 static int open_controller(const Cgroup *g, CgroupController c) {
         _cleanup_free_ char *path = NULL;
         const char *base = g->tree->v1[c].base;
@@ -174,13 +174,10 @@ static void open_counters(Cgroup *g) {
         _cleanup_close_ int memory = open_controller(g, CGROUP_CONTROLLER_MEMORY);
         _cleanup_close_ int pids = open_controller(g, CGROUP_CONTROLLER_PIDS);
 
-        if (memory >= 0 && g->tree->v1[CGROUP_CONTROLLER_MEMORY].base) {
-                (void) open_at(memory, "memory.oom_control", O_RDONLY, &g->oom_fd);
-                /* With swap accounted, its limit is the same and is charged first, so it is the one that is met. */
-                if (open_at(memory, "memory.memsw.failcnt", O_RDONLY, &g->failcnt_fd) < 0)
-                        (void) open_at(memory, "memory.failcnt", O_RDONLY, &g->failcnt_fd);
-        } else if (memory >= 0)
-                (void) open_at(memory, "memory.events", O_RDONLY, &g->oom_fd);
+        if (memory >= 0)
+                (void) open_at(memory,
+                               g->tree->v1[CGROUP_CONTROLLER_MEMORY].base ? "memory.oom_control" : "memory.events",
+                               O_RDONLY, &g->oom_fd);
         if (pids >= 0)
                 (void) open_at(pids, "pids.events", O_RDONLY, &g->pids_fd);
 }
@@ -216,7 +213,6 @@ int cgroup_new(CgroupTree *t, uid_t uid, const char *id, const Limits *limits, C
                 .events_fd = -EBADF,
                 .freeze_fd = -EBADF,
                 .oom_fd = -EBADF,
-                .failcnt_fd = -EBADF,
                 .pids_fd = -EBADF,
         };
         if (asprintf(&g->name, "u%u/%s", uid, id) < 0) {
@@ -250,7 +246,6 @@ Cgroup *cgroup_release(Cgroup *g) {
         (void) safe_close(g->events_fd);
         (void) safe_close(g->freeze_fd);
         (void) safe_close(g->oom_fd);
-        (void) safe_close(g->failcnt_fd);
         (void) safe_close(g->pids_fd);
         free(g->path);
         free(g->name);
@@ -351,14 +346,10 @@ int cgroup_remove(Cgroup *g) {
 }
 
 int cgroup_read_counters(Cgroup *g, CgroupCounters *ret) {
-        bool v1 = g->tree->v1[CGROUP_CONTROLLER_MEMORY].base;
         CgroupCounters c;
         int r;
 
         r = read_value_fd(g->oom_fd, "oom_kill", &c.oom_kills);
-        if (r >= 0)
-                r = v1 ? read_value_fd(g->failcnt_fd, /* key= */ NULL, &c.memory_hits)
-                       : read_value_fd(g->oom_fd, "max", &c.memory_hits);
         if (r >= 0)
                 r = read_value_fd(g->pids_fd, "max", &c.process_hits);
         if (r < 0)
@@ -379,7 +370,8 @@ int cgroup_read_usage(Cgroup *g, CgroupUsage *ret) {
         /* The v2 hierarchy accounts time in every group, with the controller or without. */
         r = fd < 0 ? fd : read_value_at(fd, "cpu.stat", "usage_usec", &u.cpu_usec);
         if (r >= 0 && memory >= 0)
-                r = read_value_at(memory, v1 ? "memory.usage_in_bytes" : "memory.current", NULL, &u.memory_bytes);
+                r = read_value_at(memory, v1 ? "memory.usage_in_bytes" : "memory.current", NULL,
+                                  &u.memory_bytes);
         if (r >= 0 && pids >= 0)
                 r = read_value_at(pids, "pids.current", NULL, &u.processes);
         if (r < 0)

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Control groups: one tree per daemon, below the group that the daemon itself was put into, with one leaf per
- * session: <own group>/<name>/u<uid>/<session>. Nothing here blocks or waits; what the kernel does later (a
- * group becoming empty or frozen) is seen by the caller through cgroup_events_fd().
+ * Control groups: one tree per daemon, below the group that the daemon itself was put into, with one leaf
+ * per session: <own group>/<name>/u<uid>/<session>. Nothing here blocks or waits; what the kernel does later
+ * (a group becoming empty or frozen) is seen by the caller through cgroup_events_fd().
  */
 
 #include <sys/types.h>
@@ -33,8 +33,8 @@ typedef struct CgroupTree CgroupTree;
 
 /*
  * Finds the layout, makes the base group <name>, and first kills and removes what a daemon of the same name
- * left there (bounded; what does not go away in time is left, and said at debug level). Does not fail for lack
- * of rights or of a cgroup file system: the layout is NONE then, and cgroup_tree_reason() a sentence.
+ * left there (bounded; what does not go away in time is left, and said at debug level). Does not fail for
+ * lack of rights or of a cgroup file system: the layout is NONE then, and cgroup_tree_reason() a sentence.
  */
 int cgroup_tree_new(const char *name, CgroupTree **ret);
 
@@ -62,8 +62,8 @@ DEFINE_TRIVIAL_CLEANUP_FUNC(Cgroup *, cgroup_release);
 const char *cgroup_path(const Cgroup *g);
 
 /*
- * Descriptors of cgroup.procs, one per hierarchy, CLOEXEC; a child writes "0" into each to join. Owned by g, which
- * keeps them until cgroup_join_done(): a session that has its process needs them no more.
+ * Descriptors of cgroup.procs, one per hierarchy, CLOEXEC; a child writes "0" into each to join. Owned by g,
+ * which keeps them until cgroup_join_done(): a session that has its process needs them no more.
  */
 size_t cgroup_join_fds(const Cgroup *g, const int **ret);
 void cgroup_join_done(Cgroup *g);
@@ -87,7 +87,6 @@ int cgroup_remove(Cgroup *g);
 /* How often limits were hit since the group was made. */
 typedef struct CgroupCounters {
         uint64_t oom_kills;     /* processes killed for memory */
-        uint64_t memory_hits;   /* allocations that met the limit, most of which reclaim satisfied */
         uint64_t process_hits;  /* forks refused */
 } CgroupCounters;
 

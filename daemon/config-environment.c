@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The "environments" section. An entry builds on a preset, or on what has its name already (so that limits of a
- * built-in one can be set without repeating it), or stands for itself with a list of interpreters.
+ * The "environments" section. An entry builds on a preset, or on what has its name already (so that limits
+ * of a built-in one can be set without repeating it), or stands for itself with a list of interpreters.
  */
 
 #include "daemon/config-environment.h"
@@ -12,12 +12,15 @@
 #include "daemon/limits.h"
 #include "lib/text.h"
 
-static int read_interpreters(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
-static int read_description(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
+static int read_interpreters(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                             void *target);
+static int read_description(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                            void *target);
 static int read_nothing(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
 
 static const ConfigField environment_fields[] = {
-        { "preset", CONFIG_OTHER, .read = read_nothing },       /* read before the others: they build on it */
+        { "preset", CONFIG_OTHER,
+          .read = read_nothing },       /* read before the others: they build on it */
         { "interpreters", CONFIG_OTHER, .read = read_interpreters },
         { "description", CONFIG_OTHER, .read = read_description },
         { "timeout_seconds", CONFIG_SECONDS, offsetof(Environment, timeout_usec), LIMITS_TIMEOUT_SECONDS_MIN,
@@ -32,7 +35,8 @@ static int read_nothing(const ConfigReader *r, const ConfigPlace *place, json_ob
         return 0;
 }
 
-static int read_interpreters(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+static int read_interpreters(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                             void *target) {
         Environment *e = target;
 
         if (!json_object_is_type(value, json_type_array) || json_object_array_length(value) == 0)
@@ -48,13 +52,15 @@ static int read_interpreters(const ConfigReader *r, const ConfigPlace *place, js
                 if (k < 0)
                         return k;
                 if (environment_add_interpreter(e, interpreter_from_alias(s)) < 0)
-                        return config_error(r, place, "must name \"python\", \"bash\" and \"node\" at most once each");
+                        return config_error(r, place,
+                                            "must name \"python\", \"bash\" and \"node\" at most once each");
         }
 
         return 0;
 }
 
-static int read_description(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+static int read_description(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                            void *target) {
         Environment *e = target;
         const char *s;
         char *copy;
@@ -64,7 +70,8 @@ static int read_description(const ConfigReader *r, const ConfigPlace *place, jso
         if (k < 0)
                 return k;
         if (strlen(s) > ENVIRONMENT_DESCRIPTION_MAX)
-                return config_error(r, place, "must not be longer than %u bytes", ENVIRONMENT_DESCRIPTION_MAX);
+                return config_error(r, place, "must not be longer than %u bytes",
+                                    ENVIRONMENT_DESCRIPTION_MAX);
 
         copy = strdup(s);
         if (!copy)
@@ -90,8 +97,10 @@ static Environment *environment_copy(const Environment *from, const char *name) 
         return TAKE_PTR(e);
 }
 
-/* What an entry starts from: the preset it names, else what there is of its name, else nothing (*ret NULL). */
-static int find_base(const ConfigReader *r, const ConfigPlace *place, json_object *o, const EnvironmentTable *there,
+/* What an entry starts from: the preset it names, else what there is of its name, else nothing (*ret NULL).
+ * */
+static int find_base(const ConfigReader *r, const ConfigPlace *place, json_object *o,
+                     const EnvironmentTable *there,
                      const EnvironmentTable *builtin, const Environment **ret) {
         const ConfigPlace preset_place = { place, "preset" };
         json_object *preset, *interpreters;
@@ -110,12 +119,13 @@ static int find_base(const ConfigReader *r, const ConfigPlace *place, json_objec
                 return k;
         *ret = environment_table_find(builtin, s);
         if (!*ret)
-                return config_error(r, &preset_place, "must be \"python\", \"shell\", \"node\" or \"default\"");
+                return config_error(r, &preset_place,
+                                    "must be \"python\", \"shell\", \"node\" or \"default\"");
         return 0;
 }
 
-static int read_environment(const ConfigReader *r, const ConfigPlace *place, json_object *o, EnvironmentTable *t,
-                            const EnvironmentTable *builtin) {
+static int read_environment(const ConfigReader *r, const ConfigPlace *place, json_object *o,
+                            EnvironmentTable *t, const EnvironmentTable *builtin) {
         _cleanup_(environment_freep) Environment *e = NULL;
         const Environment *base = NULL;
         int k;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The table-driven part of the configuration. Nothing here knows what the values are for; a field is a key, a
- * kind, a range and a place in a structure, and an error is a sentence made of those.
+ * The table-driven part of the configuration. Nothing here knows what the values are for; a field is a key,
+ * a kind, a range and a place in a structure, and an error is a sentence made of those.
  */
 
 #include "daemon/config-reader.h"
@@ -72,11 +72,12 @@ static int unknown_key(const ConfigReader *r, const ConfigPlace *place, const Co
                 if (buffer_printf(&known, "%s%s", f == table ? "" : ", ", f->key) < 0)
                         return -ENOMEM;
 
-        return config_error(r, place, "unknown key; known: %.*s", (int) buffer_size(&known), buffer_data(&known));
+        return config_error(r, place, "unknown key; known: %.*s", (int) buffer_size(&known),
+                            buffer_data(&known));
 }
 
-static int read_number(const ConfigReader *r, const ConfigPlace *place, json_object *value, const ConfigField *f,
-                       void *target) {
+static int read_number(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                       const ConfigField *f, void *target) {
         bool whole = f->kind == CONFIG_COUNT;
         double number;
 
@@ -91,8 +92,8 @@ static int read_number(const ConfigReader *r, const ConfigPlace *place, json_obj
         }
         /* Also false for NaN. */
         if (!(number >= f->min && number <= f->max))
-                return config_error(r, place, "must be %sfrom %.10g to %.10g", f->zero_is_never ? "0 or " : "",
-                                    f->min, f->max);
+                return config_error(r, place, "must be %sfrom %.10g to %.10g", f->zero_is_never ?
+                                    "0 or " : "", f->min, f->max);
 
         if (f->kind == CONFIG_NUMBER)
                 *(double *) target = number;
@@ -132,7 +133,8 @@ int config_read_object(const ConfigReader *reader, const ConfigPlace *place, jso
         return 0;
 }
 
-int config_read_string(const ConfigReader *r, const ConfigPlace *place, json_object *value, const char **ret) {
+int config_read_string(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                       const char **ret) {
         const char *s;
 
         if (!json_object_is_type(value, json_type_string))
@@ -165,7 +167,8 @@ int config_write_fields(json_object *o, const ConfigField *table, const void *ta
                 else if (f->zero_is_never && *(const uint64_t *) value == UINT64_MAX)
                         number = 0;
                 else
-                        number = (double) *(const uint64_t *) value / (f->kind == CONFIG_SECONDS ? USEC_PER_SEC : 1);
+                        number = (double) *(const uint64_t *) value / (f->kind == CONFIG_SECONDS ?
+                                                                       USEC_PER_SEC : 1);
                 if (number > 0 || f->zero_is_never)
                         r = write_number(o, f->key, number);
         }

@@ -38,12 +38,14 @@ typedef struct ConfigField {
 /* Makes the sentence "file: place: text" and returns -EINVAL. The sentence is NULL when memory is short. */
 int config_error(const ConfigReader *r, const ConfigPlace *place, const char *format, ...) _printf_(3, 4);
 
-/* The table ends with a NULL key. Members that are not in it are errors; those that are missing change nothing. */
-int config_read_object(const ConfigReader *r, const ConfigPlace *place, json_object *o, const ConfigField *table,
-                       void *target);
+/* The table ends with a NULL key. Members that are not in it are errors; those that are missing change
+ * nothing. */
+int config_read_object(const ConfigReader *r, const ConfigPlace *place, json_object *o,
+                       const ConfigField *table, void *target);
 
 /* -EINVAL unless it is a string; borrowed from the value. */
-int config_read_string(const ConfigReader *r, const ConfigPlace *place, json_object *value, const char **ret);
+int config_read_string(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                       const char **ret);
 
 /* The reverse of config_read_object(), as a new member of o. -ENOMEM. */
 int config_write_object(json_object *o, const char *key, const ConfigField *table, const void *target);

@@ -20,18 +20,21 @@
 static const ConfigField limits_fields[] = {
         { "timeout_seconds", CONFIG_SECONDS, offsetof(Limits, timeout_usec), LIMITS_TIMEOUT_SECONDS_MIN,
           LIMITS_SECONDS_CEILING },
-        { "memory_mb", CONFIG_COUNT, offsetof(Limits, memory_mb), LIMITS_MEMORY_MB_MIN, LIMITS_MEMORY_MB_CEILING },
+        { "memory_mb", CONFIG_COUNT, offsetof(Limits, memory_mb), LIMITS_MEMORY_MB_MIN,
+          LIMITS_MEMORY_MB_CEILING },
         { "cpus", CONFIG_NUMBER, offsetof(Limits, cpus), LIMITS_CPUS_MIN, LIMITS_CPUS_CEILING },
         { "disk_mb", CONFIG_COUNT, offsetof(Limits, disk_mb), LIMITS_DISK_MB_MIN, LIMITS_MEMORY_MB_CEILING },
-        { "processes", CONFIG_COUNT, offsetof(Limits, processes), LIMITS_PROCESSES_MIN, LIMITS_PROCESSES_CEILING },
+        { "processes", CONFIG_COUNT, offsetof(Limits, processes), LIMITS_PROCESSES_MIN,
+          LIMITS_PROCESSES_CEILING },
         {}
 };
 
-static int read_on_disconnect(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
+static int read_on_disconnect(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                              void *target);
 
 static const ConfigField session_fields[] = {
-        { "idle_timeout_seconds", CONFIG_SECONDS, offsetof(Config, session.idle_usec), 0.01, LIMITS_SECONDS_CEILING,
-          true },
+        { "idle_timeout_seconds", CONFIG_SECONDS, offsetof(Config, session.idle_usec), 0.01,
+          LIMITS_SECONDS_CEILING, true },
         { "max_lifetime_seconds", CONFIG_SECONDS, offsetof(Config, session.lifetime_usec), 0.01,
           LIMITS_SECONDS_CEILING, true },
         { "standby_after_seconds", CONFIG_SECONDS, offsetof(Config, session.standby_usec), 0.01,
@@ -48,7 +51,8 @@ static const ConfigField user_fields[] = {
         {}
 };
 
-static int read_on_disconnect(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+static int read_on_disconnect(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                              void *target) {
         Config *c = target;
         const char *s;
         int e;
@@ -79,7 +83,8 @@ static int read_user(const ConfigReader *r, const ConfigPlace *place, json_objec
         return config_read_object(r, place, value, user_fields, target);
 }
 
-static int read_environments(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+static int read_environments(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                             void *target) {
         return config_read_environments(r, place, value, ((Config *) target)->environments);
 }
 

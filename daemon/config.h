@@ -30,8 +30,8 @@ typedef struct Config {
 } Config;
 
 /*
- * Reads a file, or takes the built-in values when path is NULL. On error *reterr_why is an allocated sentence
- * that names the file, the place in it and what is wrong, or NULL when memory is short.
+ * Reads a file, or takes the built-in values when path is NULL. On error *reterr_why is an allocated
+ * sentence that names the file, the place in it and what is wrong, or NULL when memory is short.
  */
 int config_load(const char *path, Config **ret, char **reterr_why);
 

@@ -64,8 +64,8 @@ DEFINE_TRIVIAL_CLEANUP_FUNC(EnvironmentTable *, environment_table_free);
 /* python, shell, node, default. */
 int environment_table_add_builtin(EnvironmentTable *t);
 
-/* Takes e over. One of the same name is replaced in its place. -EINVAL: bad name or no interpreter; -E2BIG: the
- * table is full; -ENOMEM. On error e still belongs to the caller. */
+/* Takes e over. One of the same name is replaced in its place. -EINVAL: bad name or no interpreter; -E2BIG:
+ * the table is full; -ENOMEM. On error e still belongs to the caller. */
 int environment_table_add(EnvironmentTable *t, Environment *e);
 
 const Environment *environment_table_find(const EnvironmentTable *t, const char *name);

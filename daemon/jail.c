@@ -2,8 +2,8 @@
 
 /*
  * What a jail looks like, as options of bubblewrap (0.8 or newer). Everything is read-only but three sized
- * tmpfs: /workspace, /tmp and /dev/shm. The root has nothing of the host's but /usr and two harmless pieces of
- * /etc that programs in /usr need; users, groups and host names are made up. The program started in it is
+ * tmpfs: /workspace, /tmp and /dev/shm. The root has nothing of the host's but /usr and two harmless pieces
+ * of /etc that programs in /usr need; users, groups and host names are made up. The program started in it is
  * the agent, as pid 1 and through a descriptor: bubblewrap resolves paths as the user of the session, who
  * may have no way to where the agent is installed.
  */
@@ -129,8 +129,8 @@ static int add_host_root(Buffer *b, unsigned links) {
         if (r < 0)
                 return r;
 
-        /* awk, editors and more are links through the first; without the second, libraries outside the default
-         * directories are not found. */
+        /* awk, editors and more are links through the first; without the second, libraries outside the
+         * default directories are not found. */
         return add(b, "--ro-bind-try", "/etc/alternatives", "/etc/alternatives",
                    "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache", NULL);
 }

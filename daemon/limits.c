@@ -59,7 +59,8 @@ static int clamp_u64(const Clamp *c, uint64_t value, double scale, Buffer *notic
         return 0;
 }
 
-static int apply(const Limits *base, const Limits *max, const LimitsRequest *ask, Limits *ret, Buffer *notice) {
+static int apply(const Limits *base, const Limits *max, const LimitsRequest *ask, Limits *ret,
+                 Buffer *notice) {
         const Clamp cpus = { "cpus", "", LIMITS_CPUS_MIN, max->cpus, ask->cpus != 0 };
         const Clamp memory = { "memory", " MB", LIMITS_MEMORY_MB_MIN, (double) max->memory_mb,
                                ask->memory_mb != 0 };
@@ -77,7 +78,8 @@ static int apply(const Limits *base, const Limits *max, const LimitsRequest *ask
         return r;
 }
 
-int limits_apply(const Limits *base, const Limits *max, const LimitsRequest *ask, Limits *ret, char **ret_notice) {
+int limits_apply(const Limits *base, const Limits *max, const LimitsRequest *ask, Limits *ret,
+                 char **ret_notice) {
         _cleanup_(buffer_done) Buffer notice = {};
         _cleanup_free_ char *text = NULL;
         const LimitsRequest nothing = {};

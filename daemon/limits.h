@@ -25,14 +25,16 @@ typedef struct LimitsRequest {
 extern const Limits limits_builtin_defaults;
 extern const Limits limits_builtin_max;
 
-/* With less, not even one interpreter and the agent start. The configuration and requests are held to these. */
+/* With less, not even one interpreter and the agent start. The configuration and requests are held to these.
+ * */
 #define LIMITS_CPUS_MIN 0.01
 #define LIMITS_MEMORY_MB_MIN 32
 #define LIMITS_DISK_MB_MIN 1
 #define LIMITS_PROCESSES_MIN 16
 #define LIMITS_TIMEOUT_SECONDS_MIN 0.01
 
-/* No configuration may go beyond these. A double holds all numbers up to them, also in bytes and microseconds. */
+/* No configuration may go beyond these. A double holds all numbers up to them, also in bytes and
+ * microseconds. */
 #define LIMITS_CPUS_CEILING 4096
 #define LIMITS_MEMORY_MB_CEILING (UINT64_C(1) << 24)
 #define LIMITS_PROCESSES_CEILING (UINT64_C(1) << 22)
@@ -40,9 +42,11 @@ extern const Limits limits_builtin_max;
 
 /*
  * base, overridden by what is asked (may be NULL), held between the minima and max. *ret_notice is an
- * allocated text with one sentence for each value that was asked for and changed, or NULL when there is none.
+ * allocated text with one sentence for each value that was asked for and changed, or NULL when there is
+ * none.
  */
-int limits_apply(const Limits *base, const Limits *max, const LimitsRequest *ask, Limits *ret, char **ret_notice);
+int limits_apply(const Limits *base, const Limits *max, const LimitsRequest *ask, Limits *ret,
+                 char **ret_notice);
 
 /*
  * Sizes of the writable places of a jail. All are tmpfs, because an unprivileged process can set a quota on

@@ -104,6 +104,7 @@ int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why)
         }
         m->config = options->config;
         m->mode = options->mode;
+        m->obituaries = OBITUARIES_NULL;
         m->spawn = (SpawnContext){ .agent_fd = -EBADF, .seccomp_fd = -EBADF, .files = JAIL_FILES_NONE };
 
         r = manager_setup_event(m);
@@ -111,6 +112,8 @@ int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why)
                 r = spawn_context_init(&m->spawn, options->agent_path, reterr_why);
         if (r >= 0)
                 r = manager_setup_cgroups(m, options->runtime_dir);
+        if (r >= 0)
+                r = obituaries_open(&m->obituaries, options->runtime_dir);
         if (r >= 0)
                 r = api_server_new(m, &m->server);
         if (r < 0) {
@@ -137,6 +140,7 @@ Manager *manager_free(Manager *m) {
                 session_end(s, "shutdown");
                 (void) session_free(s);
         }
+        obituaries_done(&m->obituaries);
         m->cgroups = cgroup_tree_free(m->cgroups);
         spawn_context_done(&m->spawn);
         m->gc_source = sd_event_source_disable_unref(m->gc_source);

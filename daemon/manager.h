@@ -11,6 +11,7 @@
 #include "daemon/cgroup.h"
 #include "daemon/config.h"
 #include "daemon/event-log.h"
+#include "daemon/obituary.h"
 #include "daemon/session.h"
 #include "daemon/spawn.h"
 #include "lib/varlink-server.h"
@@ -22,6 +23,7 @@ struct Manager {
         CgroupTree *cgroups;
         VarlinkServer *server;
         EventLog events;
+        Obituaries obituaries;
         User *users;
         Session *sessions, *sessions_last; /* oldest first */
         unsigned n_sessions;

@@ -2,11 +2,11 @@
 
 /*
  * The filter is a list of what is refused, each row with its reason, over a default of allow: a jail has no
- * capabilities and its own namespaces, so the kernel refuses most of this anyway, and the filter is there for
- * the case that the kernel is wrong. Calls newer than the list are unknown to it and answer ENOSYS, which
- * programs take for an older kernel; so do other architectures' calls. Allowed on purpose: the NUMA calls on
- * the caller's own memory (numeric libraries probe them), name_to_handle_at (its counterpart is refused),
- * seccomp and landlock (they only take away).
+ * capabilities and its own namespaces, so the kernel refuses most of this anyway, and the filter is there
+ * for the case that the kernel is wrong. Calls newer than the list are unknown to it and answer ENOSYS,
+ * which programs take for an older kernel; so do other architectures' calls. Allowed on purpose: the NUMA
+ * calls on the caller's own memory (numeric libraries probe them), name_to_handle_at (its counterpart is
+ * refused), seccomp and landlock (they only take away).
  */
 
 #include "daemon/seccomp.h"
@@ -44,8 +44,8 @@ static const struct {
         { "move_pages", EPERM },
         { "migrate_pages", EPERM },
 
-        /* A new user namespace gives all capabilities over new mounts, nets and so on: most of the kernel that
-         * only root reaches otherwise. */
+        /* A new user namespace gives all capabilities over new mounts, nets and so on: most of the kernel
+         * that only root reaches otherwise. */
         { "unshare", EPERM },
         { "setns", EPERM },
         { "mount", EPERM },
@@ -266,8 +266,8 @@ int seccomp_filter_new(void) {
         _cleanup_(buffer_done) Buffer program = {};
         int r;
 
-        /* libseccomp cannot compare the number, so this goes before what it writes. It also meets the x32 calls
-         * of x86-64, which have a bit set that is higher than any number. */
+        /* libseccomp cannot compare the number, so this goes before what it writes. It also meets the x32
+         * calls of x86-64, which have a bit set that is higher than any number. */
         const struct sock_filter head[] = {
                 BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
                 BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, highest_number(), 0, 1),

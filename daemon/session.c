@@ -126,6 +126,8 @@ int session_new(Manager *m, const SessionRequest *request, Session **ret) {
         (void) sd_event_source_set_description(s->timer, "session-timer");
 
         session_event(s, "session_created", s->environment->name);
+        if (s->name)
+                obituaries_session_began(&m->obituaries, s->id, s->user->uid, s->project, s->name);
         *ret = TAKE_PTR(s);
         return 0;
 }
@@ -183,6 +185,8 @@ void session_end(Session *s, const char *reason) {
 
         s->end_reason = reason;
         session_set_state(s, SESSION_STOPPING, reason);
+        if (s->name)
+                obituaries_session_ended(&s->manager->obituaries, s->id, s->user->uid, s->project, s->name, reason);
         session_fail_turns_ended(s, reason);
         s->agent = agent_link_free(s->agent);
 

@@ -6,6 +6,8 @@
 
 #include <inttypes.h>
 
+#include "lib/json-writer.h"
+
 static const char *const origin_names[_SESSION_ORIGIN_MAX] = {
         [SESSION_ORIGIN_EPHEMERAL] = "ephemeral",
         [SESSION_ORIGIN_CREATED] = "created",
@@ -35,69 +37,56 @@ static const char *turn_state(const Turn *t) {
         return t->lost ? "lost" : "kept";
 }
 
-static int put_per_stream(json_object *o, const Turn *t) {
-        _cleanup_json_ json_object *truncated = json_object_new_object(), *files = json_object_new_object();
-
-        if (!truncated || !files)
-                return -ENOMEM;
-
+static void write_per_stream(JsonWriter *w, const Turn *t) {
+        json_write_object(w, "truncated");
         for (size_t i = 0; i < _OUTPUT_STREAM_MAX; i++)
-                if (json_put_uint(truncated, stream_names[i], t->output[i].omitted) < 0 ||
-                    json_put_string(files, stream_names[i], t->output[i].file) < 0)
-                        return -ENOMEM;
+                json_write_uint(w, stream_names[i], t->output[i].omitted);
+        json_write_object_end(w);
 
-        if (json_put_object(o, "truncated", TAKE_PTR(truncated)) < 0 ||
-            json_put_object(o, "files", TAKE_PTR(files)) < 0)
-                return -ENOMEM;
-        return 0;
+        json_write_object(w, "files");
+        for (size_t i = 0; i < _OUTPUT_STREAM_MAX; i++)
+                json_write_string(w, stream_names[i], t->output[i].file);
+        json_write_object_end(w);
 }
 
 /* Still running: what the turn has cost and said so far, and no code. */
-static int put_outcome(json_object *o, const Turn *t) {
-        uint64_t duration = t->finished      ? t->duration_usec
-                            : t->started > 0 ? now_monotonic() - t->started
-                                             : 0;
-        int r;
-
-        r = t->finished ? json_put_int(o, "exit_code", t->exit_code) : json_put_object(o, "exit_code", NULL);
-        if (r < 0 || json_put_string(o, "signal", t->signal > 0 ? signal_name(t->signal) : NULL) < 0 ||
-            json_put_bool(o, "timed_out", t->timed_out) < 0 ||
-            json_put_number(o, "duration_ms", (double) duration / USEC_PER_MSEC) < 0)
-                return -ENOMEM;
-        return 0;
-}
-
-static int put_output(json_object *o, const Turn *t) {
-        for (size_t i = 0; i < _OUTPUT_STREAM_MAX; i++)
-                if (json_put_bytes(o, stream_names[i], buffer_data(&t->output[i].text),
-                                   buffer_size(&t->output[i].text)) < 0)
-                        return -ENOMEM;
-        return 0;
-}
-
-int turn_reply_to_json(const Turn *t, json_object **ret) {
-        _cleanup_json_ json_object *o = json_object_new_object();
-        int r;
-
-        if (!o || json_put_string(o, "session", t->context->session_name) < 0 ||
-            json_put_string(o, "id", t->context->session_id) < 0 ||
-            json_put_string(o, "environment", t->context->environment) < 0 ||
-            json_put_string(o, "interpreter", interpreter_to_string(t->interpreter)) < 0 ||
-            json_put_uint(o, "turn", t->number) < 0 || put_output(o, t) < 0 || put_outcome(o, t) < 0 ||
-            json_put_string(o, "state", turn_state(t)) < 0 ||
-            json_put_string(o, "session_state", origin_names[t->origin]) < 0 || put_per_stream(o, t) < 0 ||
-            json_put_int(o, "images", 0) < 0 || json_put_object(o, "result", NULL) < 0)
-                return -ENOMEM;
-
-        if (buffer_size(&t->notice) > 0)
-                r = json_put_bytes(o, "notice", buffer_data(&t->notice), buffer_size(&t->notice));
+static void write_outcome(JsonWriter *w, const Turn *t) {
+        if (t->finished)
+                json_write_int(w, "exit_code", t->exit_code);
         else
-                r = json_put_object(o, "notice", NULL);
-        if (r < 0)
-                return r;
+                json_write_null(w, "exit_code");
+        json_write_string(w, "signal", t->signal > 0 ? signal_name(t->signal) : NULL);
+        json_write_bool(w, "timed_out", t->timed_out);
+        json_write_usec_as_ms(w, "duration_ms",
+                              t->finished      ? t->duration_usec
+                              : t->started > 0 ? now_monotonic() - t->started
+                                               : 0);
+}
 
-        *ret = TAKE_PTR(o);
-        return 0;
+int turn_reply_append(const Turn *t, Buffer *b) {
+        JsonWriter w = JSON_WRITER(b);
+
+        json_write_object(&w, NULL);
+        json_write_string(&w, "session", t->context->session_name);
+        json_write_string(&w, "id", t->context->session_id);
+        json_write_string(&w, "environment", t->context->environment);
+        json_write_string(&w, "interpreter", interpreter_to_string(t->interpreter));
+        json_write_uint(&w, "turn", t->number);
+        for (size_t i = 0; i < _OUTPUT_STREAM_MAX; i++)
+                json_write_bytes(&w, stream_names[i], buffer_data(&t->output[i].text),
+                                 buffer_size(&t->output[i].text));
+        write_outcome(&w, t);
+        json_write_string(&w, "state", turn_state(t));
+        json_write_string(&w, "session_state", origin_names[t->origin]);
+        write_per_stream(&w, t);
+        json_write_int(&w, "images", 0);
+        json_write_null(&w, "result");
+        if (buffer_size(&t->notice) > 0)
+                json_write_bytes(&w, "notice", buffer_data(&t->notice), buffer_size(&t->notice));
+        else
+                json_write_null(&w, "notice");
+        json_write_object_end(&w);
+        return w.error;
 }
 
 /* How a stopped or ended interpreter left its state. */

@@ -12,8 +12,8 @@
 /* A reply of a streaming call that holds only output. */
 int turn_output_to_json(OutputStream stream, const char *text, size_t size, json_object **ret);
 
-/* The result; of a turn that is not finished, with exit_code null and the output so far. */
-int turn_reply_to_json(const Turn *t, json_object **ret);
+/* Appends the result as text; of a turn that is not finished, with exit_code null and the output so far. */
+int turn_reply_append(const Turn *t, Buffer *b);
 
 /* Adds the sentences that follow from a result. */
 int turn_describe_result(Turn *t, const AgentResult *result);

@@ -223,7 +223,7 @@ int turn_take_result(Turn *t, const AgentResult *result) {
 }
 
 int turn_answer(Turn *t, uint64_t now) {
-        _cleanup_json_ json_object *reply = NULL;
+        _cleanup_(buffer_done) Buffer reply = {};
         int answered = 0, r;
 
         for (TurnWaiter *w = t->waiters, *next; w; w = next) {
@@ -231,12 +231,12 @@ int turn_answer(Turn *t, uint64_t now) {
                 if (!t->finished && w->answer_at > now)
                         continue;
 
-                if (!reply) {
-                        r = turn_reply_to_json(t, &reply);
+                if (answered == 0) {
+                        r = turn_reply_append(t, &reply);
                         if (r < 0)
                                 return r;
                 }
-                (void) varlink_reply(w->link, reply);
+                (void) varlink_reply_text(w->link, buffer_data(&reply), buffer_size(&reply));
                 turn_remove_waiter(t, w);
                 answered++;
         }

@@ -15,11 +15,6 @@
 #include "json.h"
 #include "text.h"
 
-static inline void json_tokener_freep(json_tokener **t) {
-        if (*t)
-                json_tokener_free(*t);
-}
-
 /* Counts the members in a tree; false when it has a number that is not finite. */
 static bool tree_count_members(json_object *o, size_t *members) {
         switch (json_object_get_type(o)) {
@@ -53,15 +48,18 @@ static bool tree_count_members(json_object *o, size_t *members) {
 
 /* json-c's own parse, of text whose tokens are known to be good. */
 static int tokener_run(const char *data, size_t size, json_object **ret, size_t *reterr_offset) {
-        _cleanup_(json_tokener_freep) json_tokener *t = NULL;
+        /* Kept from one parse to the next: to make it costs as much as a small message. */
+        static _Thread_local json_tokener *t;
         _cleanup_json_ json_object *o = NULL;
 
-        t = json_tokener_new_ex(JSON_DEPTH_MAX);
-        if (!t)
-                return -ENOMEM;
-
-        /* Not VALIDATE_UTF8, which lets overlong forms and surrogates pass: that is checked already. */
-        json_tokener_set_flags(t, JSON_TOKENER_STRICT);
+        if (!t) {
+                t = json_tokener_new_ex(JSON_DEPTH_MAX);
+                if (!t)
+                        return -ENOMEM;
+                /* Not VALIDATE_UTF8, which lets overlong forms and surrogates pass: that is checked already. */
+                json_tokener_set_flags(t, JSON_TOKENER_STRICT);
+        }
+        json_tokener_reset(t);
 
         o = json_tokener_parse_ex(t, data, (int) size);
         *reterr_offset = json_tokener_get_parse_end(t);

@@ -45,15 +45,29 @@ int varlink_link_send_error(VarlinkLink *l, const char *error, const char *param
         return link_send(l, varlink_error_append(&l->owner->scratch, error, o));
 }
 
-static int link_send_answer(VarlinkLink *l, const char *error, json_object *parameters) {
-        Buffer *b = &l->owner->scratch;
+/* What ends a call: an error, parameters, or parameters that are text already. */
+typedef struct Answer {
+        const char *error;
+        json_object *parameters;
+        const char *text;
+        size_t text_size;
+} Answer;
+
+static int answer_append(Buffer *b, const Answer *a) {
+        if (a->error)
+                return varlink_error_append(b, a->error, a->parameters);
+        if (a->text)
+                return varlink_reply_append_text(b, a->text, a->text_size);
+        return varlink_reply_append(b, a->parameters, 0);
+}
+
+static int link_send_answer(VarlinkLink *l, const Answer *a) {
         int r;
 
         if (l->flags & VARLINK_ONEWAY)
                 return 0;
 
-        r = link_send(l, error ? varlink_error_append(b, error, parameters)
-                               : varlink_reply_append(b, parameters, 0));
+        r = link_send(l, answer_append(&l->owner->scratch, a));
         if (r == -EMSGSIZE)
                 r = varlink_link_send_error(l, l->owner->internal_error, NULL,
                                             "The reply is too large to be sent.");
@@ -73,14 +87,14 @@ static int link_check_busy(const VarlinkLink *l) {
 }
 
 /* Ends the running call; what waited behind it is next. */
-static int link_answer(VarlinkLink *l, const char *error, json_object *parameters) {
+static int link_answer(VarlinkLink *l, const Answer *a) {
         int r;
 
         r = link_check_busy(l);
         if (r < 0)
                 return r;
 
-        r = link_send_answer(l, error, parameters);
+        r = link_send_answer(l, a);
 
         l->state = LINK_IDLE;
         l->on_disconnect = l->on_drained = (LinkCallback) {};
@@ -91,17 +105,21 @@ static int link_answer(VarlinkLink *l, const char *error, json_object *parameter
 }
 
 int varlink_reply(VarlinkLink *l, json_object *parameters) {
-        return link_answer(l, NULL, parameters);
+        return link_answer(l, &(Answer) { .parameters = parameters });
 }
 
 int varlink_error(VarlinkLink *l, const char *error, json_object *parameters) {
-        return link_answer(l, error, parameters);
+        return link_answer(l, &(Answer) { .error = error, .parameters = parameters });
+}
+
+int varlink_reply_text(VarlinkLink *l, const char *parameters, size_t size) {
+        return link_answer(l, &(Answer) { .text = parameters, .text_size = size });
 }
 
 int varlink_error_invalid(VarlinkLink *l, const char *parameter, const char *message) {
         _cleanup_json_ json_object *o = varlink_error_parameters(parameter, message);
 
-        return link_answer(l, VARLINK_ERROR_INVALID_PARAMETER, o);
+        return link_answer(l, &(Answer) { .error = VARLINK_ERROR_INVALID_PARAMETER, .parameters = o });
 }
 
 int varlink_notify(VarlinkLink *l, json_object *parameters) {

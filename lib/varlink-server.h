@@ -88,6 +88,8 @@ void varlink_link_on_drained(VarlinkLink *l, VarlinkLinkCallback callback, void 
 int varlink_reply(VarlinkLink *l, json_object *parameters);
 int varlink_notify(VarlinkLink *l, json_object *parameters);
 int varlink_error(VarlinkLink *l, const char *error, json_object *parameters);
+/* varlink_reply() with the parameters as the text of a JSON object (json-writer.h): for what is answered often. */
+int varlink_reply_text(VarlinkLink *l, const char *parameters, size_t size);
 /* org.varlink.service.InvalidParameter with the member's name and, beside it, a sentence ("message"). */
 int varlink_error_invalid(VarlinkLink *l, const char *parameter, const char *message);
 

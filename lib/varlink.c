@@ -164,6 +164,24 @@ int varlink_reply_append(Buffer *b, json_object *parameters, VarlinkFlags flags)
         return message_append(b, NULL, NULL, parameters, flags & VARLINK_CONTINUES ? "continues" : NULL);
 }
 
+int varlink_reply_append_text(Buffer *b, const char *parameters, size_t size) {
+        static const char head[] = "{\"parameters\":";
+        size_t before = buffer_size(b);
+        int r;
+
+        if (size > VARLINK_MESSAGE_MAX - sizeof(head))
+                return -EMSGSIZE;
+
+        r = buffer_append(b, head, sizeof(head) - 1);
+        if (r >= 0)
+                r = buffer_append(b, parameters, size);
+        if (r >= 0)
+                r = buffer_append(b, "}", 2); /* with its NUL */
+        if (r < 0)
+                b->end -= buffer_size(b) - before;
+        return r;
+}
+
 int varlink_error_append(Buffer *b, const char *error, json_object *parameters) {
         return message_append(b, "error", error, parameters, NULL);
 }

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Appends to a buffer; remembers whether a comma is due and the first error. */
+
+#include "json-writer.h"
+
+#include <stdio.h>
+
+static void write_raw(JsonWriter *w, const char *data, size_t size) {
+        if (w->error >= 0)
+                w->error = buffer_append(w->out, data, size);
+}
+
+static void write_literal(JsonWriter *w, const char *s) {
+        write_raw(w, s, strlen(s));
+}
+
+/* The two-character escape of a character, or 0. */
+static char short_escape(char c) {
+        switch (c) {
+        case '"':
+        case '\\':
+                return c;
+        case '\n':
+                return 'n';
+        case '\r':
+                return 'r';
+        case '\t':
+                return 't';
+        default:
+                return 0;
+        }
+}
+
+static void write_escaped(JsonWriter *w, char c) {
+        char text[8] = { '\\', short_escape(c) };
+
+        if (text[1] == 0)
+                (void) snprintf(text, sizeof(text), "\\u%04x", (unsigned char) c);
+        write_literal(w, text);
+}
+
+/* Runs of ordinary characters are copied as a whole. */
+static void write_quoted(JsonWriter *w, const char *data, size_t size) {
+        size_t done = 0;
+
+        write_raw(w, "\"", 1);
+        for (size_t i = 0; i < size; i++) {
+                if ((unsigned char) data[i] >= ' ' && data[i] != '"' && data[i] != '\\')
+                        continue;
+                write_raw(w, data + done, i - done);
+                write_escaped(w, data[i]);
+                done = i + 1;
+        }
+        write_raw(w, data + done, size - done);
+        write_raw(w, "\"", 1);
+}
+
+static void begin_value(JsonWriter *w, const char *key) {
+        if (w->comma)
+                write_raw(w, ",", 1);
+        if (key) {
+                write_quoted(w, key, strlen(key));
+                write_raw(w, ":", 1);
+        }
+        w->comma = true;
+}
+
+void json_write_object(JsonWriter *w, const char *key) {
+        begin_value(w, key);
+        write_raw(w, "{", 1);
+        w->comma = false;
+}
+
+void json_write_object_end(JsonWriter *w) {
+        write_raw(w, "}", 1);
+        w->comma = true;
+}
+
+void json_write_bytes(JsonWriter *w, const char *key, const char *data, size_t size) {
+        begin_value(w, key);
+        write_quoted(w, data, size);
+}
+
+void json_write_string(JsonWriter *w, const char *key, const char *value) {
+        if (value)
+                json_write_bytes(w, key, value, strlen(value));
+        else
+                json_write_null(w, key);
+}
+
+void json_write_int(JsonWriter *w, const char *key, int64_t value) {
+        uint64_t magnitude = value < 0 ? -(uint64_t) value : (uint64_t) value;
+        char text[24], *p = text + sizeof(text);
+
+        *--p = 0;
+        do
+                *--p = (char) ('0' + magnitude % 10);
+        while ((magnitude /= 10) > 0);
+        if (value < 0)
+                *--p = '-';
+
+        begin_value(w, key);
+        write_literal(w, p);
+}
+
+void json_write_uint(JsonWriter *w, const char *key, uint64_t value) {
+        /* No peer of ours counts further, and json-c could not read it back as an integer. */
+        json_write_int(w, key, (int64_t) MIN(value, (uint64_t) INT64_MAX));
+}
+
+void json_write_bool(JsonWriter *w, const char *key, bool value) {
+        begin_value(w, key);
+        write_literal(w, value ? "true" : "false");
+}
+
+void json_write_null(JsonWriter *w, const char *key) {
+        begin_value(w, key);
+        write_literal(w, "null");
+}
+
+void json_write_usec_as_ms(JsonWriter *w, const char *key, uint64_t usec) {
+        char fraction[5] = { '.', (char) ('0' + usec / 100 % 10), (char) ('0' + usec / 10 % 10),
+                             (char) ('0' + usec % 10) };
+
+        json_write_uint(w, key, usec / 1000);
+        write_literal(w, fraction);
+}
