@@ -7,7 +7,6 @@ python.py runs this text in its own namespace when it first calls one of `functi
 here. The agent hands the text over as a raw string between three single quotes, so there must be none in it.
 """
 from io import StringIO
-from os import set_blocking
 
 INTERRUPTED = 130                       # as in a shell; after a time-out the agent answers 124
 CLEANUP_SECONDS = 0.3                   # for an interrupted coroutine, before the agent kills
@@ -27,7 +26,7 @@ def load(name):
     """Imports from the standard library, whatever lies in the workspace under that name."""
     path, sys.path = sys.path, standard_path
     try:
-        return import_module(name)
+        return __import__(name)
     finally:
         sys.path = path
 
@@ -40,13 +39,6 @@ def stream_works(stream, verb):
         return callable(getattr(stream, verb)) and not getattr(stream, "closed", False)
     except Exception:
         return False
-
-
-def heal_names():
-    global builtins_size
-    for kept, now in (builtins_kept, builtin_names), (names_kept, names):
-        now.update({**kept, **now})
-    builtins_size = len(builtin_names) - ("_" in builtin_names)
 
 
 def heal_streams():
@@ -73,11 +65,7 @@ def flush_each():
     for call in calls + [flush_c] * c_output:
         try:
             call()
-        except BlockingIOError:         # code made the pipe so, for all who share it; asyncio's pipes do
-            set_blocking(1, True)
-            set_blocking(2, True)
-            done = False
-        except Exception:               # closed; or an interpreter without ctypes
+        except Exception:               # closed, or blocking; or an interpreter without ctypes
             done = False
     return done
 
@@ -123,7 +111,7 @@ adaptations = {"linecache": adapt_linecache, "inspect": adapt_inspect}
 def adapt(name):
     """Called before code imports a module. That import finds ours done, with the module adapted."""
     if name in adaptations:
-        adaptations.pop(name)(import_module(name))
+        adaptations.pop(name)(__import__(name))
 
 
 # ---------------------------------------------------------------- values
@@ -240,4 +228,4 @@ def run_on_loop(codes):
 
 
 functions.update({f.__name__: f for f in (
-    adapt, brief, flush_each, heal_names, heal_streams, report, run_on_loop, tell)})
+    adapt, brief, flush_each, heal_streams, report, run_on_loop, tell)})

@@ -8,14 +8,14 @@ The agent starts this text by `python3 -I -c`; driver-protocol.h says what the t
 reads turns, turn() runs one, finish() reports it. Code may break anything that it can reach, therefore:
 
  - Code runs in a __main__ of its own. The driver's names stay in the module that -c made, which nothing
-   leads to any more, with a copy of all builtins: what code deletes or redefines is not seen here.
+   leads to any more, and have builtins of their own: what code deletes or redefines is not seen here.
  - A turn is compiled as a whole before any of it runs. Its last expression is split off and shown. A turn
    that awaits runs on the one event loop of the session, where tasks of earlier turns go on.
  - After a turn tidy() puts back what it needs: descriptors 0-2, streams, builtins, what a module has. What
    still works is not replaced: a logging handler may hold on to sys.stderr for ever.
  - SIGINT raises KeyboardInterrupt while `running`, and does nothing else. Handlers that code has set for
-   other signals may raise between any two calls here; so what is read is stored before one can run, and
-   a report is repeated until it is out (the agent ignores a second one).
+   other signals may raise between any two calls here: so serve_turn() can be begun anew at any time. What
+   is read is stored before one can run, and a report is owed until it is out (a second one is ignored).
  - A process that code forked and that comes to the end of the turn ends there; only `home` reports.
  - An audit hook flushes our streams before a child can write.
 
@@ -29,9 +29,11 @@ import builtins
 import sys
 from _ast import Expr, Expression, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
 from _signal import SIGINT, getsignal, signal
-from builtins import *  # a copy, out of the reach of code
-from os import _exit, close, dup2, getpid, read, sysconf, write
+from os import _exit, close, dup2, getpid, read, set_blocking, sysconf, write
 from sys import gettrace, modules, settrace
+
+# What functions here see as builtins: a copy, out of the reach of code. Of "_", displayhook() takes care.
+__builtins__ = {name: value for name, value in vars(builtins).items() if name != "_"}
 
 FAILED = 1
 CO_COROUTINE = 0x80                     # inspect.CO_COROUTINE
@@ -49,15 +51,14 @@ interrupt_handler = None                # what code has set, kept from one turn 
 trace_function = None
 c_output = False                        # C code is loaded that may use stdio
 inbox = []                              # what was read and not yet run
+owed = None                             # token and exit status that are still to be reported
 sources = {}                            # text of every turn, by its file name
 functions = {}                          # of python-seldom.py
 module_of_driver = modules["__main__"]  # held, for these names are its
 standard_path = sys.path[:]
 standard_excepthook = sys.excepthook
 builtin_names = vars(builtins)
-builtins_kept = {name: value for name, value in builtin_names.items() if name != "_"}
-builtins_size = len(builtins_kept)
-import_module = __import__
+builtins_size = len(__builtins__)
 streams = [sys.stdin, sys.stdout, sys.stderr]
 main = type(sys)("__main__")
 names = vars(main)
@@ -142,12 +143,15 @@ def tidy():
     dup2(standard[0], 0)
     dup2(standard[1], 1)
     dup2(standard[2], 2)
+    set_blocking(1, True)               # asyncio's pipes, for one, change that for all who share it
+    set_blocking(2, True)
     names["__builtins__"] = builtins
     names.pop("__warningregistry__", None)              # line 1 is a new one in each turn
     modules["__main__"] = main
-    if len(builtin_names) - ("_" in builtin_names) != builtins_size or (
-            "__name__" not in names or "__spec__" not in names):
-        seldom("heal_names")
+    if len(builtin_names) - ("_" in builtin_names) != builtins_size:
+        builtin_names.update({**__builtins__, **builtin_names})
+    if "__name__" not in names or "__spec__" not in names:
+        names.update({**names_kept, **names})
     if not streams_intact():
         seldom("heal_streams")
 
@@ -230,26 +234,31 @@ def receive():
             _exit(0)
 
 
+def serve_turn():
+    """Reports the last turn, if that is still to be done, and runs the next. May be left at any point."""
+    global owed
+    if owed is not None:
+        finish(*owed)
+        owed = None
+    vital(tidy)
+    token, text, rest = receive()
+    filename = f"<turn-{len(sources) + 1}>"
+    inbox[:] = [rest]
+    owed = token, FAILED
+    sources[filename] = text
+    owed = token, turn(text, filename)
+
+
 def serve():
-    count = 0
     while True:
-        token, status = None, FAILED
         try:
-            vital(tidy)
-            token, text, rest = receive()
-            inbox[:] = [rest]
-            count += 1
-            filename = f"<turn-{count}>"
-            sources[filename] = text
-            status = turn(text, filename)
-        except BaseException:           # a signal handler of code raised while we had control
+            while True:
+                try:
+                    serve_turn()
+                except BaseException:   # a signal handler of code raised while we had control
+                    pass
+        except BaseException:           # and another one just then
             pass
-        while token is not None:
-            try:
-                finish(token, status)
-                token = None
-            except BaseException:
-                pass
 
 
 modules["__main__"] = main

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tries cases of the corpus (tests/cases) on a driver: those steps of one interpreter that need no daemon."""
+"""Tries cases of the corpus (tests/cases) on a driver: the steps of one interpreter that need no daemon."""
 import json
 import os
 import sys
@@ -20,7 +20,7 @@ def cases(kind, topic, leave_out=()):
     with open(os.path.join(CASES, topic + ".json"), encoding="utf-8") as f:
         found = json.load(f)
     for case in found:
-        steps = [s for s in case.get("steps", []) if s.get("env", kind) == kind and ("env" in s or "sleep" in s)]
+        steps = [step for step in case.get("steps", []) if step.get("env") == kind or "sleep" in step]
         if case["id"] not in leave_out and any("code" in s for s in steps):
             yield case["id"], steps
 
