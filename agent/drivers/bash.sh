@@ -1,0 +1,354 @@
+builtin eval -- "${BASH_EXECUTION_STRING#*$'\n'}"; builtin eval -- "$__sandbox_loop"; builtin exit
+# SPDX-License-Identifier: MIT
+#
+# The driver of a persistent bash (agent/driver-protocol.h), started as bash --norc --noprofile -c TEXT bash.
+#
+# Theory of operation
+#
+# Code of a turn is evaluated in this very shell, at top level and outside any function, so that declare, set,
+# cd and exec mean what they mean in a script. The first line of this file evaluates the others and then, for
+# ever, the loop: bash counts the lines of evaluated code from the line that the eval is on, and people want
+# "line 3" to be the third of theirs. A stray break leaves the loop; it evaluates itself again.
+#
+# What ends a shell (exit, set -e, set -u, HUP, INT, TERM) ends in the EXIT trap, and that executes bash anew in
+# the same process: pid, children, descriptors, cwd, umask and limits stay by themselves. Everything else is
+# written as a script by a forked copy into a pipe and read back from it by the new shell; no file, no
+# external program, no environment. Only the job table is not restored: wait does not know older children.
+#
+# The user's code shares this shell, so whatever it does to options, functions, traps and variables must not
+# reach the driver: it calls nothing but `builtin X` and itself, all its names begin with __sandbox_, its
+# functions were parsed before there were aliases, and they run in conditions, where neither errexit nor
+# ERR traps apply. Code that fights the driver loses its session, but never hangs it: all that can be broken
+# ends in the exit of this process, and the agent starts another.
+#
+# Descriptors: 77 the control socket, 78 and 79 stdout and stderr of turns; close-on-exec. They are higher than
+# what people number by hand and bash uses for <(…), and low enough for a small ulimit -n. The driver's own
+# 0 to 2 are /dev/null: this hides what set -x and DEBUG traps print about it.
+
+# ---- between two turns
+
+# Reports the turn that has ended, if there was one, and receives the next. Always false, as the condition of
+# an until: after set -n nothing is executed and the last status, 0, ends the loop, where a while would spin.
+__sandbox_next() {
+        [[ ! ${__sandbox_token-} ]] || __sandbox_status=$1
+        __sandbox_arguments=("${@:2}")
+        builtin local -
+        builtin set +kx
+        __sandbox_mend
+        # Without its token or a stream a turn cannot be ended, nor the next one run.
+        [[ -v __sandbox_token && -e /dev/fd/78 && -e /dev/fd/79 ]] || __sandbox_end
+        __sandbox_report kept
+        __sandbox_receive
+        builtin return 1
+}
+
+# A function named builtin or disabled builtins would take the driver apart. They are undone by what no user
+# can redefine: an assignment, which turns posix mode on, and a special builtin, which then goes before functions.
+__sandbox_mend() {
+        builtin enable eval exec exit local mapfile printf read return set source trap
+        builtin printf -v __sandbox_probe mended
+        if [[ $__sandbox_probe != mended ]]; then
+                [[ -o posix ]] || __sandbox_probe=$BASHOPTS POSIXLY_CORRECT=
+                unset -f builtin enable
+                if [[ $__sandbox_probe ]]; then
+                        unset -v POSIXLY_CORRECT
+                        # Leaving posix mode sets these two as it likes.
+                        [[ :$__sandbox_probe: != *:expand_aliases:* ]] || builtin shopt -s expand_aliases
+                        [[ :$__sandbox_probe: == *:inherit_errexit:* ]] || builtin shopt -u inherit_errexit
+                fi
+                builtin printf 'bash: functions named builtin and enable do not outlive a turn\n' >&79
+        fi
+        __sandbox_probe=
+}
+
+# The empty line first ends what the code itself may have written to the socket.
+__sandbox_report() {
+        if [[ $__sandbox_token ]]; then
+                builtin printf '\ndone %s %d %s\n' "$__sandbox_token" "$__sandbox_status" "$1" >&77 || __sandbox_end
+                __sandbox_token=
+        fi
+}
+
+# The token is set when all is read: until then a signal is none of a turn's.
+__sandbox_receive() {
+        builtin trap -- "${__sandbox_guards[EXIT]}" EXIT
+        builtin local __sandbox_line
+        builtin local IFS=
+        builtin local TMOUT=
+        builtin local LC_ALL=C                  # read -N is to count bytes
+        until builtin read -r -u 77 __sandbox_line; do
+                (($? > 128)) || __sandbox_end   # not a signal or TMOUT, but end of file
+        done
+        builtin read -r -N "${__sandbox_line##* }" -u 77 __sandbox_code
+        # The guard of ERR below can tell it from any argument that the code itself contains.
+        [[ $__sandbox_code == *$'\n' ]] || __sandbox_code+=$'\n'
+        __sandbox_line=${__sandbox_line#execute }
+        __sandbox_token=${__sandbox_line% *}
+}
+
+# Makes $? what it was at the end of the last turn.
+__sandbox_recall() {
+        builtin return "$__sandbox_status"
+}
+
+__sandbox_end() {
+        builtin trap - EXIT
+        builtin exit 0
+}
+
+# ---- from the end of a shell to the next one
+
+# The default action of signals. Between turns they are ignored.
+__sandbox_signal() {
+        if [[ ${__sandbox_token-} ]]; then
+                __sandbox_status=$1
+                # An exit from within the EXIT trap would be final.
+                [[ ! -v __sandbox_leaving ]] || __sandbox_resume
+                builtin exit "$1"
+        fi
+}
+
+# The first part of the EXIT trap: puts away what would get in the way of the rest.
+__sandbox_leave() {
+        __sandbox_status=$1 __sandbox_options=:$SHELLOPTS:$BASHOPTS: __sandbox_leaving=yes
+        builtin set +eEkvx
+        # In a function, the arguments are the function's: those at the begin of the turn are the best there is.
+        __sandbox_leaving_function=${FUNCNAME[1]-}
+        [[ $__sandbox_leaving_function ]] || __sandbox_arguments=("${@:2}")
+        __sandbox_mend
+        [[ ${__sandbox_token-} ]] || __sandbox_end
+        # The user's own action comes next, and the exit that many of them end with would be final.
+        if [[ ${__sandbox_actions[EXIT]-} ]] && ! builtin declare -F exit >/dev/null; then
+                __sandbox_leaving=exit
+                exit() {
+                        if [[ $BASHPID != "$$" ]]; then
+                                builtin exit "$@"
+                        fi
+                        if (($# > 0)); then
+                                (builtin exit "$@")
+                                __sandbox_status=$?
+                        fi
+                        __sandbox_resume
+                }
+        fi
+}
+
+# Never returns. The fork that writes the state is begun first, and its pipe is open until the shell is replaced.
+__sandbox_resume() {
+        [[ $__sandbox_leaving != exit ]] || builtin unset -f exit
+        builtin mapfile -t -d '' __sandbox_argv </proc/self/cmdline
+        __sandbox_replace "${__sandbox_argv[@]::6}" "$__sandbox_token" "$__sandbox_status" <(__sandbox_write)
+} 2>/dev/null
+
+# Executes bash anew: as it was called, and with the turn's token and status and the state to read. Only 0 to 2 do
+# not take close-on-exec over from 77 to 79, hence the detour to 75. If exec fails, the shell ends.
+__sandbox_replace() {
+        # A signal that is ignored over exec could never be trapped again.
+        builtin trap - HUP INT QUIT USR1 USR2 PIPE ALRM TERM CHLD CONT TSTP TTIN TTOU XCPU XFSZ
+        builtin exec -c -a "$1" /proc/self/exe "${@:2}" 0<&79 75<&0 0<&77 1>&78
+        __sandbox_end
+}
+
+# Runs in a fork. When exit was called in a function, the locals of all functions are still there, and would
+# be taken for globals: errexit in an eval drops the scopes of all functions before the EXIT trap runs.
+__sandbox_write() {
+        __sandbox_traps=$(builtin trap -p)
+        if [[ $__sandbox_leaving_function ]]; then
+                (
+                        builtin trap __sandbox_write_state EXIT
+                        builtin eval 'builtin set -e; builtin false'
+                )
+        else
+                __sandbox_write_state
+        fi
+}
+
+# The script that restores the state. What comes in by declare -p calls declare by its bare name, so it goes before
+# the functions; what changes how code is read or when traps run goes last.
+__sandbox_write_state() {
+        builtin local __sandbox_text __sandbox_name
+        builtin set +e
+        builtin printf 'exec {__sandbox_descriptor}<&-\n'       # all is read by now
+        # cd keeps a path through symlinks; if that is not the cwd any more, the cwd is kept.
+        builtin printf 'if [[ %q -ef . ]]; then builtin cd -- %q; fi\n' "${PWD-.}" "${PWD-.}"
+        for ((__sandbox_name = ${#DIRSTACK[@]} - 1; __sandbox_name > 0; __sandbox_name--)); do
+                builtin printf 'builtin pushd -n -- %q\n' "${DIRSTACK[__sandbox_name]}"
+        done
+        builtin printf 'builtin set --'
+        ((${#__sandbox_arguments[@]} == 0)) || builtin printf ' %q' "${__sandbox_arguments[@]}"
+        builtin printf '\n'
+        for __sandbox_name in IFS PATH PS4 SHELL TERM; do       # a new shell has them
+                [[ -v $__sandbox_name ]] || builtin printf 'builtin unset -v %s\n' "$__sandbox_name"
+        done
+        builtin unset -v POSIXLY_CORRECT BASH_SUBSHELL BASH_EXECUTION_STRING __sandbox_text __sandbox_name \
+                __sandbox_state __sandbox_leaving __sandbox_argv
+        builtin declare -p
+        builtin alias -p
+
+        builtin printf 'builtin shopt -s extglob\n'             # their patterns may need it
+        builtin declare -f
+        __sandbox_write_lines "$(builtin declare -F)"
+        __sandbox_write_lines "$(builtin set +o)"
+        for __sandbox_name in errexit errtrace keyword verbose xtrace; do
+                [[ $__sandbox_options != *:$__sandbox_name:* ]] ||
+                        builtin printf 'builtin set -o %s\n' "$__sandbox_name"
+        done
+        __sandbox_write_lines "$(builtin shopt -p)"
+        [[ $__sandbox_options != *:expand_aliases:* ]] || builtin printf 'builtin shopt -s expand_aliases\n'
+        __sandbox_text=$'\n'$__sandbox_traps
+        builtin printf '%s\n__sandbox_state=kept\n' "${__sandbox_text//$'\ntrap -- '/$'\nbuiltin trap -- '}"
+}
+
+__sandbox_write_lines() {
+        builtin printf 'builtin %s\n' "${1//$'\n'/$'\nbuiltin '}"
+}
+
+# In the new shell, after that script.
+__sandbox_resumed() {
+        builtin local __sandbox_name
+        for __sandbox_name in ERR DEBUG RETURN; do
+                [[ ! ${__sandbox_actions[$__sandbox_name]-} ]] ||
+                        builtin trap -- "${__sandbox_guards[$__sandbox_name]}" "$__sandbox_name"
+        done
+        __sandbox_report "$__sandbox_state"
+}
+
+# ---- traps
+
+# The user's actions for EXIT, ERR, DEBUG and RETURN are kept in __sandbox_actions, and the shell has guards, which
+# evaluate them unless it is about the driver. This wrapper makes it look as if there were no guards.
+trap() {
+        { builtin local -; builtin set +x; } 2>/dev/null
+        if (($# == 0)) || [[ $1 == -p ]]; then
+                __sandbox_list_traps "${@:2}"
+        elif [[ $1 == -[lP] ]]; then
+                builtin trap "$@"
+        else
+                __sandbox_set_traps "$@"
+        fi
+}
+
+__sandbox_set_traps() {
+        builtin local __sandbox_action=- __sandbox_each __sandbox_name __sandbox_failed=0
+        [[ $1 != -- ]] || builtin shift
+        # One argument, or a number as the first, means that all are signals to reset.
+        if (($# > 1)) && [[ ! $1 || $1 == *[!0-9]* ]]; then
+                __sandbox_action=$1
+                builtin shift
+        fi
+        for __sandbox_each; do
+                __sandbox_name_signal "$__sandbox_each"
+                case $BASHPID:$__sandbox_action:$__sandbox_name in
+                *:ERR | *:DEBUG | *:RETURN | "$$":*:EXIT)
+                        __sandbox_actions[$__sandbox_name]=$__sandbox_action
+                        [[ $__sandbox_action != - ]] || __sandbox_actions[$__sandbox_name]=
+                        builtin trap -- "${__sandbox_guards[$__sandbox_name]}" "$__sandbox_name"
+                        ;;
+                "$$":-:HUP | "$$":-:INT | "$$":-:USR1 | "$$":-:USR2 | "$$":-:TERM)
+                        builtin trap -- "${__sandbox_guards[$__sandbox_name]}" "$__sandbox_name"
+                        ;;
+                *)      # those of a subshell end nothing but the subshell
+                        [[ $__sandbox_name != EXIT ]] || __sandbox_actions[EXIT]=
+                        builtin trap -- "$__sandbox_action" "$__sandbox_each" || __sandbox_failed=1
+                        ;;
+                esac
+        done
+        builtin return "$__sandbox_failed"
+}
+
+# Sets __sandbox_name to the name, without SIG, of a signal that has a guard.
+__sandbox_name_signal() {
+        __sandbox_name=${1^^}
+        __sandbox_name=${__sandbox_name#SIG}
+        case $__sandbox_name in
+        0) __sandbox_name=EXIT ;;
+        1) __sandbox_name=HUP ;;
+        2) __sandbox_name=INT ;;
+        10) __sandbox_name=USR1 ;;
+        12) __sandbox_name=USR2 ;;
+        15) __sandbox_name=TERM ;;
+        esac
+}
+
+# The shell's own list without the guards, and with the user's actions instead.
+__sandbox_list_traps() {
+        builtin local __sandbox_text __sandbox_name __sandbox_each
+        __sandbox_text=$(builtin trap -p "$@") || builtin return
+        __sandbox_text+=$'\n'
+        for __sandbox_name in "${!__sandbox_guards[@]}"; do
+                for __sandbox_each in "$__sandbox_name" "SIG$__sandbox_name"; do
+                        __sandbox_each="trap -- '${__sandbox_guards[$__sandbox_name]}' $__sandbox_each"$'\n'
+                        __sandbox_text=${__sandbox_text//"$__sandbox_each"}
+                done
+        done
+        (($# > 0)) || builtin set -- EXIT DEBUG ERR RETURN
+        for __sandbox_each; do
+                __sandbox_name_signal "$__sandbox_each"
+                case $__sandbox_name:${__sandbox_actions[$__sandbox_name]-} in
+                EXIT:?* | DEBUG:?* | ERR:?* | RETURN:?*)
+                        builtin printf 'trap -- %s %s\n' "${__sandbox_actions[$__sandbox_name]@Q}" "$__sandbox_name"
+                        ;;
+                esac
+        done
+        [[ $__sandbox_text == $'\n' ]] || builtin printf %s "$__sandbox_text"
+}
+
+# ---- the start
+
+readonly -f __sandbox_next __sandbox_mend __sandbox_report __sandbox_receive __sandbox_recall __sandbox_end \
+        __sandbox_signal __sandbox_leave __sandbox_resume __sandbox_replace __sandbox_write __sandbox_write_state \
+        __sandbox_write_lines __sandbox_resumed __sandbox_set_traps __sandbox_name_signal __sandbox_list_traps
+
+# Moves descriptor 0 to a number above 2 with close-on-exec, which bash offers no words for: it has the copies
+# that it makes itself, of what a redirection hides, and a copy of such a copy.
+__sandbox_keep() {
+        local __sandbox_copy=10
+        while [[ -e /dev/fd/$__sandbox_copy ]]; do
+                ((++__sandbox_copy))
+        done
+        { eval "exec $1<&$__sandbox_copy"; } <&-
+}
+
+if (($# == 0)); then
+        exec 75>&2 2>/dev/null 0<&3 3<&-
+fi
+__sandbox_keep 77
+exec 0<&1
+__sandbox_keep 78
+exec 0<&75 75<&-
+__sandbox_keep 79
+exec 0</dev/null 1>/dev/null
+unset -f __sandbox_keep
+
+# Both are evaluated at top level, and after a call that sets $? to what the code is to see, in a condition again.
+printf -v __sandbox_loop 'until __sandbox_next "$?" "$@"; do if __sandbox_recall; then %s; else %s; fi; done; %s' \
+        'builtin eval -- "$__sandbox_code" </dev/null >&78 2>&79'{,} 'builtin eval -- "$__sandbox_loop"'
+printf -v __sandbox_code '{ __sandbox_leave "$?" "$@"; } 2>/dev/null; if __sandbox_recall; then %s; else %s; fi; %s' \
+        'builtin eval -- "${__sandbox_actions[EXIT]-}" </dev/null >&78 2>&79'{,} __sandbox_resume
+declare -A __sandbox_actions=() __sandbox_guards=(
+        [EXIT]=$__sandbox_code
+        # The eval of the whole code, whose last argument $_ is, fails once more when its last command does.
+        [ERR]='case $_ in "$__sandbox_code") ;; *) builtin eval -- "${__sandbox_actions[ERR]}" ;; esac'
+        [DEBUG]='case "${FUNCNAME-} $BASH_COMMAND" in "trap "* | *__sandbox_*) ;;
+                *) builtin eval -- "${__sandbox_actions[DEBUG]}" ;; esac'
+        [RETURN]='case ${FUNCNAME-} in trap | __sandbox_*) ;; *) builtin eval -- "${__sandbox_actions[RETURN]}" ;; esac'
+        [HUP]='__sandbox_signal 129' [INT]='__sandbox_signal 130' [TERM]='__sandbox_signal 143'
+        [USR1]='__sandbox_signal 138' [USR2]='__sandbox_signal 140'
+)
+readonly __sandbox_loop __sandbox_guards
+for __sandbox_name in HUP INT USR1 USR2 TERM; do
+        builtin trap -- "${__sandbox_guards[$__sandbox_name]}" "$__sandbox_name"
+done
+unset -v __sandbox_name BASH_EXECUTION_STRING
+
+if (($# == 0)); then
+        __sandbox_token= __sandbox_status=0
+        # As in an interactive shell: a failing exec, which drops the EXIT trap, must not be the end.
+        shopt -s expand_aliases execfail
+        printf 'ready\n' >&77
+else
+        __sandbox_token=$1 __sandbox_status=$2 __sandbox_state=lost __sandbox_descriptor=${3##*/}
+        set --
+        builtin source /dev/fd/"$__sandbox_descriptor" || builtin :
+        __sandbox_resumed || builtin :
+fi
