@@ -20,10 +20,12 @@ EMBED("driver_python",
       ".ascii \"'''\\n\"\n"
       FILE_TEXT("agent/drivers/python.py"));
 EMBED("driver_bash", FILE_TEXT("agent/drivers/bash.sh"));
-/* Two functions; the first is called with what the second gives. */
+/* Functions; the first is called with what the others give. */
 EMBED("driver_node",
       ".ascii \"(\"\n"
       FILE_TEXT("agent/drivers/node.js")
       ".ascii \")((\"\n"
       FILE_TEXT("agent/drivers/node-source.js")
+      ".ascii \")(), (\"\n"
+      FILE_TEXT("agent/drivers/node-output.js")
       ".ascii \")())\"\n");

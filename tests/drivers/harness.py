@@ -53,6 +53,8 @@ class Driver:
         text = read(name)
         if self.kind == "python":       # as agent/drivers.c puts them together
             text = f"SELDOM = r'''{read('python-seldom.py')}'''\n{text}"
+        if self.kind == "node":
+            text = f"({text})(({read('node-source.js')})(), ({read('node-output.js')})())"
         ours, theirs = socket.socketpair()
         out_r, out_w = os.pipe()
         err_r, err_w = os.pipe()
