@@ -12,6 +12,7 @@
         const { process } = globalThis;
         const { apply } = Reflect;
         const { EventEmitter } = require('events');
+        const { writeSync } = require('fs');
         const { Writable } = require('stream');
         const { inspect } = require('util');
 
@@ -80,7 +81,13 @@
 
                 if (left > 0)
                         text = `${stringSlice(text, 0, SHOWN_MAX)}\n... ${left} more characters`;
-                streamWrite(streamGet(name), `${text}\n`);
+                text += '\n';
+                try {
+                        streamWrite(streamGet(name), text);
+                } catch {
+                        /* Code has ruined what node needs to make the stream. */
+                        writeSync(name === 'stdout' ? 1 : 2, text);
+                }
         };
 
         /* An object may bring its own way to be shown, which may throw. */

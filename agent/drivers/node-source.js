@@ -119,15 +119,15 @@
                 return regexpExec(/^SyntaxError: Identifier '(.+)' has already been declared/, text)?.[1];
         };
 
-        /* The first way that V8 does not refuse for the same name. */
-        const evaluateOtherwise = (text, name, evaluate) => {
+        /* The first way that V8 does not refuse, or only for a name that has not been seen to yet. */
+        const evaluateOtherwise = (text, name, seen, evaluate) => {
                 const ways = compiles(text) ? otherKinds(text, name) : [];
 
                 for (let i = 0, left = COMPILED_MAX; i < ways.length && left > 0; i++) {
                         const outcome = evaluate(ways[i]);
 
                         left -= ways[i].length;
-                        if (outcome.refusal === null || (clashingName(outcome) ?? name) !== name)
+                        if (outcome.refusal === null || !seen[clashingName(outcome) ?? name])
                                 return { text: ways[i], outcome };
                 }
                 return null;
@@ -135,10 +135,12 @@
 
         /* When V8 refuses a declaration nothing has run: other ways can be tried, name after name. */
         const evaluateAnyKind = (text, evaluate) => {
+                const seen = { __proto__: null };
                 let outcome = evaluate(text);
 
                 for (let i = 0, name; i < CLASHES_MAX && (name = clashingName(outcome)) !== undefined; i++) {
-                        const better = evaluateOtherwise(text, name, evaluate);
+                        seen[name] = true;
+                        const better = evaluateOtherwise(text, name, seen, evaluate);
 
                         if (better === null)
                                 break;

@@ -48,6 +48,7 @@
         const eventListeners = unbound(EventEmitter.prototype.listeners);
         const eventOff = unbound(EventEmitter.prototype.off);
         const eventOn = unbound(EventEmitter.prototype.on);
+        const eventRawListeners = unbound(EventEmitter.prototype.rawListeners);
         const promiseThen = unbound(Promise.prototype.then);
         const regexpExec = unbound(RegExp.prototype.exec);
         const scriptRun = unbound(Script.prototype.runInThisContext);
@@ -86,6 +87,7 @@
                         scriptRun(guardScript, GUARD_OPTIONS);
                 } finally {
                         guarded = false;
+                        rearm();
                 }
         };
 
@@ -219,6 +221,7 @@
         /* Our own functions on the stack have not ended either. The exception clears the async ids. */
         const resumeAfterUnwind = () => setImmediate(() => {
                 detach();
+                rearm();
                 guarded = false;
                 unwinding = false;
                 throw UNWIND;
@@ -298,6 +301,16 @@
         const events = ['newListener', 'removeListener', 'SIGINT'];
         const needed = events.map((event) => eventListeners(process, event));
 
+        /* The guard leaves SIGINT at its default, and node does not notice if code began to listen in there. */
+        const rearm = () => {
+                const all = eventRawListeners(process, 'SIGINT');
+
+                for (let i = 0; i < all.length; i++)
+                        eventOff(process, 'SIGINT', all[i]);
+                for (let i = 0; i < all.length; i++)
+                        eventOn(process, 'SIGINT', all[i]);
+        };
+
         /* Puts back what code has taken away. */
         const restore = () => {
                 let missing = false;
@@ -320,7 +333,7 @@
         const control = new Socket({ fd: CONTROL_FD, readable: true, writable: true });
         const controlInode = fstatSync(CONTROL_FD).ino;
 
-        /* There is no agent, or code has closed the socket: no turn can come. */
+        /* Code has closed the socket: no turn can come, and the state is lost. */
         const controlLost = () => apply(reallyExit, process, [FAILED]);
 
         const isControlIntact = () => {
@@ -341,14 +354,15 @@
                 received = received.length > 0 ? bufferConcat([received, chunk]) : chunk;
                 turnNext();
         });
-        control.on('end', controlLost);
+        control.on('end', () => apply(reallyExit, process, [0]));
         control.on('error', controlLost);
 
         Object.defineProperty(globalThis, BRIDGE, {
                 value: Object.freeze({ __proto__: null, import: importModule, run: runAction }),
         });
-        /* What -e leaves: the name of no file, and arguments that a cluster would repeat. */
+        /* What -e leaves: the name of no file, and our text, which a cluster would run again. */
         delete globalThis.__filename;
+        delete process._eval;
         process.execArgv = [];
 
         restore();
