@@ -59,14 +59,18 @@ int runtime_lock(const char *runtime_dir, char **reterr_why) {
 }
 
 int state_directory_check(const char *state_dir, char **reterr_why) {
+        struct stat st;
         int r;
 
         r = make_directory(state_dir, reterr_why);
         if (r < 0)
                 return r;
-        if (access(state_dir, W_OK | X_OK) < 0)
+        if (stat(state_dir, &st) < 0 || access(state_dir, W_OK | X_OK) < 0)
                 return fail(-errno, reterr_why, "Cannot write to the state directory", state_dir,
                             " Change its owner or mode, or name another with --state-dir.");
+        if (!S_ISDIR(st.st_mode))
+                return fail(-ENOTDIR, reterr_why, "Cannot use the state directory", state_dir,
+                            " Remove it, or name another with --state-dir.");
         return 0;
 }
 
@@ -104,6 +108,17 @@ static bool socket_is_alive(const struct sockaddr_un *address) {
         return connect(fd, (const struct sockaddr *) address, sizeof(*address)) >= 0 || errno == EAGAIN;
 }
 
+/* Only what a daemon could have left: never a file that a mistyped path names. */
+static int remove_stale_socket(const char *path) {
+        struct stat st;
+
+        if (lstat(path, &st) < 0)
+                return errno == ENOENT ? 0 : -errno;
+        if (!S_ISSOCK(st.st_mode))
+                return -EEXIST;
+        return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+}
+
 int listen_open(const char *path, char **reterr_why) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
         _cleanup_close_ int fd = -EBADF;
@@ -126,7 +141,10 @@ int listen_open(const char *path, char **reterr_why) {
         if (fd < 0)
                 return -errno;
 
-        (void) unlink(path);
+        r = remove_stale_socket(path);
+        if (r < 0)
+                return fail(r, reterr_why, "Cannot replace what is at the socket path", path,
+                            " Remove it, or give this daemon another --socket.");
         /* Who may connect is the directory's business; who may do what is decided by credentials. */
         old_umask = umask(0111);
         r = bind(fd, (const struct sockaddr *) &address, sizeof(address)) < 0 ? -errno : 0;
