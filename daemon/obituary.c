@@ -15,7 +15,8 @@
 #include "lib/json.h"
 #include "lib/log.h"
 
-#define OBITUARY_FILE_MAX (16 * KIB)
+/* The longest project there can be, with every character escaped, and the rest. */
+#define OBITUARY_FILE_MAX (32 * KIB)
 
 struct Obituary {
         Obituary *next;
