@@ -11,7 +11,6 @@
 #include "lib/frame.h"
 #include "lib/json.h"
 #include "lib/stream.h"
-#include "lib/text.h"
 
 /* A file name that the agent reports is shown to people and models: keep it short and plain. */
 #define OUTPUT_FILE_MAX 256U
@@ -32,10 +31,10 @@ static void agent_link_fault(AgentLink *l, const char *why) {
 static bool file_is_plain(const char *s) {
         size_t n = strlen(s);
 
-        if (n == 0 || n > OUTPUT_FILE_MAX || !utf8_is_valid(s, n, NULL))
+        if (n == 0 || n > OUTPUT_FILE_MAX)
                 return false;
         for (; *s; s++)
-                if ((unsigned char) *s < ' ' || *s == 0x7F)
+                if (*s < ' ' || *s > '~')
                         return false;
         return true;
 }

@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The other end of the socketpair is an agent that does as the test says, mostly nothing good. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <criterion/criterion.h>
+
+#include "daemon/agent-link.h"
+#include "lib/fd-util.h"
+#include "lib/frame.h"
+
+static sd_event *event;
+static AgentLink *agent;
+static int peer;
+static unsigned n_hello, n_output, n_result, n_lost;
+static bool free_in_callback;
+static Buffer output;
+static AgentResult last; /* its strings are gone */
+static char last_file[512], last_why[128];
+
+static void maybe_free(void) {
+        if (free_in_callback)
+                agent = agent_link_free(agent);
+}
+
+static void on_hello(AgentLink *l, void *userdata) {
+        n_hello++;
+        maybe_free();
+}
+
+static void on_output(AgentLink *l, OutputStream stream, bool tail, const char *data, size_t size, void *userdata) {
+        n_output++;
+        cr_assert_eq(buffer_printf(&output, "%s%s:%.*s;", stream == OUTPUT_STDOUT ? "out" : "err", tail ? "+" : "",
+                                   (int) size, data), 0);
+        maybe_free();
+}
+
+static void on_result(AgentLink *l, const AgentResult *result, void *userdata) {
+        n_result++;
+        last = *result;
+        (void) snprintf(last_file, sizeof(last_file), "%s", result->output[OUTPUT_STDOUT].file ?: "");
+        maybe_free();
+}
+
+/* Nothing follows it: the owner frees the link, as the session does. */
+static void on_lost(AgentLink *l, const char *why, void *userdata) {
+        n_lost++;
+        (void) snprintf(last_why, sizeof(last_why), "%s", why);
+        agent = agent_link_free(agent);
+}
+
+static const AgentLinkHandlers handlers = {
+        .on_hello = on_hello,
+        .on_output = on_output,
+        .on_result = on_result,
+        .on_lost = on_lost,
+};
+
+static void begin(void) {
+        int fds[2];
+
+        cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
+        n_hello = n_output = n_result = n_lost = 0;
+        peer = fds[1];
+        cr_assert_eq(agent_link_new(event, fds[0], &handlers, NULL, &agent), 0);
+}
+
+static void end(void) {
+        agent = agent_link_free(agent);
+        peer = safe_close(peer);
+        buffer_done(&output);
+}
+
+static void setup(void) {
+        cr_assert_geq(sd_event_new(&event), 0);
+        begin();
+}
+
+static void teardown(void) {
+        end();
+        event = sd_event_unref(event);
+}
+
+TestSuite(agent_link, .init = setup, .fini = teardown, .timeout = 30);
+
+static void pump(void) {
+        int n = 0, r;
+
+        while ((r = sd_event_run(event, 0)) > 0)
+                cr_assert_lt(n++, 10000);
+        cr_assert_geq(r, 0);
+}
+
+static void say_bytes(const void *data, size_t size) {
+        const char *p = data;
+
+        while (size > 0) {
+                ssize_t n = send(peer, p, size, MSG_NOSIGNAL);
+
+                if (n < 0) {
+                        if (errno != EAGAIN)
+                                return; /* it hung up, which is what the test wants */
+                        pump();
+                        continue;
+                }
+                p += n;
+                size -= (size_t) n;
+        }
+        pump();
+}
+
+static void say(uint8_t type, uint64_t turn, const char *payload) {
+        _cleanup_(buffer_done) Buffer b = {};
+
+        cr_assert_eq(frame_append(&b, type, turn, payload, strlen(payload)), 0);
+        say_bytes(buffer_data(&b), buffer_size(&b));
+}
+
+#define HELLO "{\"event\":\"hello\",\"protocol\":1,\"version\":\"x\"}"
+#define OUTPUT "{\"bytes\":0,\"omitted\":0,\"dropped\":0,\"file\":null}"
+#define RESULT_WITH(code, signal, state, out, more)                                                              \
+        "{\"exit_code\":" code ",\"signal\":" signal ",\"timed_out\":false,\"interrupted\":false,\"state\":" state \
+        ",\"restarted\":false,\"late\":false,\"stdout\":" out ",\"stderr\":" OUTPUT                              \
+        ",\"duration_us\":5,\"error\":null,\"error_text\":null" more "}"
+#define RESULT RESULT_WITH("0", "0", "\"kept\"", OUTPUT, "")
+#define RESULT_FILE(file) \
+        RESULT_WITH("0", "0", "\"kept\"", "{\"bytes\":1,\"omitted\":2,\"dropped\":3,\"file\":" file "}", "")
+
+static void run_turn(uint64_t turn) {
+        cr_assert_eq(agent_link_execute(agent, turn, INTERPRETER_BASH, 1500000, "echo", 4), 0);
+}
+
+static void begin_turn(void) {
+        say(AGENT_FRAME_EVENT, 0, HELLO);
+        cr_assert_eq(n_hello, 1);
+        run_turn(1);
+}
+
+Test(agent_link, request) {
+        static const char expected[] = "{\"type\":\"execute\",\"interpreter\":\"bash\",\"timeout_ms\":1500}\0echo";
+        char data[256];
+        Frame f;
+
+        run_turn(7);
+        _cleanup_(buffer_done) Buffer b = {};
+        ssize_t n = read(peer, data, sizeof(data));
+        cr_assert_gt(n, 0);
+        cr_assert_eq(buffer_append(&b, data, (size_t) n), 0);
+        cr_assert_eq(frame_peek(&b, 1000, &f), 1);
+        cr_assert_eq(f.type, AGENT_FRAME_REQUEST);
+        cr_assert_eq(f.turn, 7);
+        cr_assert_eq(f.size, sizeof(expected) - 1);
+        cr_assert_arr_eq(f.payload, expected, sizeof(expected) - 1);
+        buffer_consume(&b, frame_length(&f));
+
+        cr_assert_eq(agent_link_interrupt(agent), 0);
+        n = read(peer, data, sizeof(data));
+        cr_assert_eq(buffer_append(&b, data, (size_t) n), 0);
+        cr_assert_eq(frame_peek(&b, 1000, &f), 1);
+        cr_assert_eq(f.type, AGENT_FRAME_INTERRUPT);
+        cr_assert_eq(f.turn, 7);
+        cr_assert_eq(f.size, 0);
+}
+
+Test(agent_link, turns) {
+        for (uint64_t turn = 1; turn <= 3; turn++) {
+                if (turn == 1)
+                        begin_turn();
+                else
+                        run_turn(turn);
+                say(AGENT_FRAME_STDOUT, turn, "a");
+                say(AGENT_FRAME_STDERR, turn, "b");
+                say(AGENT_FRAME_STDOUT_TAIL, turn, "c");
+                say(AGENT_FRAME_STDERR_TAIL, turn, "");
+                say(AGENT_FRAME_RESULT, turn, RESULT);
+                cr_assert_eq(n_result, turn);
+        }
+        cr_assert_eq(n_output, 12);
+        cr_assert_eq(n_lost, 0);
+        cr_assert_eq(memcmp(buffer_data(&output), "out:a;err:b;out+:c;err+:;", 25), 0);
+}
+
+Test(agent_link, turn_sent_before_the_hello) {
+        run_turn(1);
+        say(AGENT_FRAME_EVENT, 0, HELLO);
+        say(AGENT_FRAME_RESULT, 1, RESULT);
+        cr_assert_eq(n_result, 1);
+        cr_assert_eq(n_lost, 0);
+}
+
+Test(agent_link, result_members) {
+        begin_turn();
+        say(AGENT_FRAME_RESULT, 1,
+            "{\"exit_code\":255,\"signal\":64,\"timed_out\":true,\"interrupted\":true,\"state\":\"lost\","
+            "\"restarted\":true,\"late\":true,\"stdout\":{\"bytes\":1,\"omitted\":2,\"dropped\":3,\"file\":\"/workspace/~x\"},"
+            "\"stderr\":" OUTPUT ",\"duration_us\":9,\"error\":\"missing\",\"error_text\":\"t\"}");
+        cr_assert_eq(n_result, 1);
+        cr_assert_eq(last.exit_code, 255);
+        cr_assert_eq(last.signal, 64);
+        cr_assert(last.timed_out && last.interrupted && last.lost && last.restarted && last.late);
+        cr_assert_eq(last.output[OUTPUT_STDOUT].bytes, 1);
+        cr_assert_eq(last.output[OUTPUT_STDOUT].omitted, 2);
+        cr_assert_eq(last.output[OUTPUT_STDOUT].dropped, 3);
+        cr_assert_eq(last.duration_usec, 9);
+        cr_assert_str_eq(last_file, "/workspace/~x");
+}
+
+Test(agent_link, in_single_bytes) {
+        _cleanup_(buffer_done) Buffer b = {};
+
+        run_turn(1);
+        cr_assert_eq(frame_append(&b, AGENT_FRAME_EVENT, 0, HELLO, strlen(HELLO)), 0);
+        cr_assert_eq(frame_append(&b, AGENT_FRAME_STDOUT, 1, "xyz", 3), 0);
+        cr_assert_eq(frame_append(&b, AGENT_FRAME_RESULT, 1, RESULT, strlen(RESULT)), 0);
+        for (size_t i = 0; i < buffer_size(&b); i++)
+                say_bytes(buffer_data(&b) + i, 1);
+        cr_assert_eq(n_result, 1);
+        cr_assert_eq(n_lost, 0);
+}
+
+/* Several frames in one write, and the link freed at the first. */
+Test(agent_link, freed_in_a_callback) {
+        _cleanup_(buffer_done) Buffer b = {};
+
+        begin_turn();
+        free_in_callback = true;
+        for (size_t i = 0; i < 3; i++)
+                cr_assert_eq(frame_append(&b, AGENT_FRAME_STDOUT, 1, "x", 1), 0);
+        say_bytes(buffer_data(&b), buffer_size(&b));
+        cr_assert_eq(n_output, 1);
+        cr_assert_null(agent);
+        cr_assert_eq(n_lost, 0);
+}
+
+Test(agent_link, hang_up) {
+        begin_turn();
+        peer = safe_close(peer);
+        pump();
+        cr_assert_eq(n_lost, 1);
+        cr_assert_str_eq(last_why, "it ended");
+}
+
+Test(agent_link, half_frame_and_hang_up) {
+        begin_turn();
+        say_bytes("\0\0\0\x20\x03", 5);
+        peer = safe_close(peer);
+        pump();
+        cr_assert_eq(n_lost, 1);
+        cr_assert_eq(n_output, 0);
+}
+
+/* ---- faults: told once, and nothing of it gets through ---- */
+
+static void check_fault(const char *what) {
+        pump();
+        cr_assert_eq(n_lost, 1, "%s: lost %u times", what, n_lost);
+        cr_assert_null(agent);
+        cr_assert_eq(n_result, 0, "%s", what);
+        say(AGENT_FRAME_RESULT, 1, RESULT);
+        cr_assert_eq(n_lost, 1, "%s: again", what);
+        end();
+        begin();
+}
+
+Test(agent_link, malformed_hellos) {
+        static const char *const payloads[] = {
+                "", "{", "null", "[]", "\"hello\"", "{}", "\xFF",
+                "{\"event\":\"hello\"}",
+                "{\"event\":\"hello\",\"protocol\":1}",
+                "{\"event\":\"bye\",\"protocol\":1,\"version\":\"x\"}",
+                "{\"event\":1,\"protocol\":1,\"version\":\"x\"}",
+                "{\"event\":\"hello\",\"protocol\":\"1\",\"version\":\"x\"}",
+                "{\"event\":\"hello\",\"protocol\":-1,\"version\":\"x\"}",
+                "{\"event\":\"hello\",\"protocol\":1.5,\"version\":\"x\"}",
+                "{\"event\":\"hello\",\"protocol\":1,\"version\":null}",
+                "{\"event\":\"hello\",\"protocol\":1,\"version\":\"x\\u0000\"}",
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(payloads); i++) {
+                say(AGENT_FRAME_EVENT, 0, payloads[i]);
+                cr_assert_eq(n_hello, 0);
+                check_fault(payloads[i]);
+        }
+}
+
+Test(agent_link, hello_of_another_protocol) {
+        say(AGENT_FRAME_EVENT, 0, "{\"event\":\"hello\",\"protocol\":0,\"version\":\"x\"}");
+        cr_assert_not_null(strstr(last_why, "sandbox-agent is too old"));
+        check_fault("old");
+        say(AGENT_FRAME_EVENT, 0, "{\"event\":\"hello\",\"protocol\":2,\"version\":\"x\"}");
+        cr_assert_not_null(strstr(last_why, "sandboxd is too old"));
+        check_fault("new");
+}
+
+Test(agent_link, two_hellos) {
+        begin_turn();
+        say(AGENT_FRAME_EVENT, 0, HELLO);
+        check_fault("two hellos");
+}
+
+Test(agent_link, frames_before_the_hello) {
+        for (unsigned type = 0; type < 16; type++) {
+                if (type == AGENT_FRAME_EVENT)
+                        continue;
+                run_turn(1);
+                say((uint8_t) type, 1, RESULT);
+                check_fault("before the hello");
+        }
+}
+
+Test(agent_link, frames_of_another_turn) {
+        static const uint64_t turns[] = { 0, 2, UINT64_MAX };
+
+        for (unsigned type = AGENT_FRAME_RESULT; type <= AGENT_FRAME_STDERR_TAIL; type++)
+                for (size_t i = 0; i < ELEMENTSOF(turns); i++) {
+                        begin_turn();
+                        say((uint8_t) type, turns[i], RESULT);
+                        check_fault("another turn");
+                }
+}
+
+Test(agent_link, frames_without_a_turn) {
+        for (unsigned type = AGENT_FRAME_RESULT; type <= AGENT_FRAME_STDERR_TAIL; type++) {
+                say(AGENT_FRAME_EVENT, 0, HELLO);
+                say((uint8_t) type, 0, RESULT);
+                check_fault("no turn");
+        }
+}
+
+Test(agent_link, frame_after_the_result) {
+        begin_turn();
+        say(AGENT_FRAME_RESULT, 1, RESULT);
+        cr_assert_eq(n_result, 1);
+        say(AGENT_FRAME_STDOUT, 1, "x");
+        cr_assert_eq(n_lost, 1);
+        cr_assert_eq(n_output, 0);
+}
+
+Test(agent_link, unknown_types) {
+        static const uint8_t types[] = { 0, AGENT_FRAME_REQUEST, AGENT_FRAME_INTERRUPT, 9, 255 };
+
+        for (size_t i = 0; i < ELEMENTSOF(types); i++) {
+                begin_turn();
+                say(types[i], 1, "");
+                check_fault("unknown type");
+        }
+}
+
+Test(agent_link, malformed_results) {
+        static const char *const payloads[] = {
+                "", "{", "null", "[]", "{}", "\xFF", RESULT "x",
+                RESULT_WITH("256", "0", "\"kept\"", OUTPUT, ""),
+                RESULT_WITH("-1", "0", "\"kept\"", OUTPUT, ""),
+                RESULT_WITH("1e99", "0", "\"kept\"", OUTPUT, ""),
+                RESULT_WITH("\"0\"", "0", "\"kept\"", OUTPUT, ""),
+                RESULT_WITH("null", "0", "\"kept\"", OUTPUT, ""),
+                RESULT_WITH("0", "65", "\"kept\"", OUTPUT, ""),
+                RESULT_WITH("0", "0", "\"\"", OUTPUT, ""),
+                RESULT_WITH("0", "0", "\"Kept\"", OUTPUT, ""),
+                RESULT_WITH("0", "0", "true", OUTPUT, ""),
+                RESULT_WITH("0", "0", "\"kept\"", "null", ""),
+                RESULT_WITH("0", "0", "\"kept\"", "[]", ""),
+                RESULT_WITH("0", "0", "\"kept\"", "{}", ""),
+                RESULT_WITH("0", "0", "\"kept\"", "{\"bytes\":0,\"omitted\":-1,\"dropped\":0,\"file\":null}", ""),
+                RESULT_WITH("0", "0", "\"kept\"", "{\"bytes\":0,\"omitted\":0,\"dropped\":0,\"file\":null,\"x\":1}", ""),
+                RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"x\":1"),
+                RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"exit_code\":0"),
+                RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"error\":7"),
+                RESULT_FILE("7"),
+                RESULT_FILE("\"\""),
+                RESULT_FILE("\"a\\nb\""),
+                RESULT_FILE("\"\\u001b[2J\""),
+                RESULT_FILE("\"\\u007f\""),
+                RESULT_FILE("\"a\\u0000b\""),
+                RESULT_FILE("\"\\u009b2J\""), /* one character, and moves a terminal */
+                RESULT_FILE("\"\\u202e\""),
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(payloads); i++) {
+                begin_turn();
+                say(AGENT_FRAME_RESULT, 1, payloads[i]);
+                check_fault(payloads[i]);
+        }
+}
+
+Test(agent_link, long_file_name) {
+        char name[300], payload[1024];
+
+        for (size_t n = 256; n <= 257; n++) {
+                memset(name, 'x', n);
+                name[n] = 0;
+                (void) snprintf(payload, sizeof(payload),
+                                RESULT_WITH("0", "0", "\"kept\"",
+                                            "{\"bytes\":1,\"omitted\":2,\"dropped\":3,\"file\":\"%s\"}", ""),
+                                name);
+                begin_turn();
+                say(AGENT_FRAME_RESULT, 1, payload);
+                if (n > 256)
+                        check_fault("long name");
+                else {
+                        cr_assert_eq(n_result, 1);
+                        end();
+                        begin();
+                }
+        }
+}
+
+Test(agent_link, lengths) {
+        static const struct {
+                uint32_t length;
+                bool fault;
+        } table[] = {
+                { 0, true }, { 8, true }, { AGENT_PAYLOAD_MAX + 9, false }, { AGENT_PAYLOAD_MAX + 10, true },
+                { UINT32_MAX, true },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(table); i++) {
+                const uint8_t header[] = {
+                        (uint8_t) (table[i].length >> 24), (uint8_t) (table[i].length >> 16),
+                        (uint8_t) (table[i].length >> 8), (uint8_t) table[i].length,
+                };
+
+                begin_turn();
+                say_bytes(header, sizeof(header));
+                if (table[i].fault)
+                        check_fault("length");
+                else {
+                        cr_assert_eq(n_lost, 0);
+                        end();
+                        begin();
+                }
+        }
+}
+
+Test(agent_link, largest_frame) {
+        _cleanup_(buffer_done) Buffer b = {};
+        _cleanup_free_ char *data = malloc(AGENT_PAYLOAD_MAX);
+
+        memset(data, 'x', AGENT_PAYLOAD_MAX);
+        begin_turn();
+        cr_assert_eq(frame_append(&b, AGENT_FRAME_STDOUT, 1, data, AGENT_PAYLOAD_MAX), 0);
+        say_bytes(buffer_data(&b), buffer_size(&b));
+        cr_assert_eq(n_output, 1);
+        cr_assert_eq(n_lost, 0);
+}
+
+/* Bytes from a generator of our own, so that a failure comes again. */
+Test(agent_link, garbage) {
+        uint32_t seed = 1;
+
+        for (int round = 0; round < 200; round++) {
+                char data[64];
+
+                for (size_t i = 0; i < sizeof(data); i++) {
+                        seed = seed * 1664525 + 1013904223;
+                        data[i] = (char) (seed >> 24);
+                }
+                data[0] = data[1] = 0; /* a length that may be believed */
+                if (round % 2)
+                        data[2] = 0;
+                begin_turn();
+                say_bytes(data, sizeof(data));
+                peer = safe_close(peer);
+                pump();
+                cr_assert_eq(n_lost, 1);
+                end();
+                begin();
+        }
+}
