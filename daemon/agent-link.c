@@ -278,7 +278,3 @@ int agent_link_interrupt(AgentLink *l) {
         frame_encode_header(header, AGENT_FRAME_INTERRUPT, l->turn, 0);
         return stream_write(l->stream, header, sizeof(header));
 }
-
-int agent_link_set_reading(AgentLink *l, bool reading) {
-        return stream_set_reading(l->stream, reading);
-}

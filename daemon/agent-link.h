@@ -58,5 +58,3 @@ int agent_link_execute(AgentLink *l, uint64_t turn, Interpreter interpreter, uin
                        const char *code, size_t size);
 /* Asks to stop the running turn. */
 int agent_link_interrupt(AgentLink *l);
-/* Back-pressure: stop taking output while the turn's caller does not. */
-int agent_link_set_reading(AgentLink *l, bool reading);

@@ -9,10 +9,6 @@
 #include <stdio.h>
 
 #include "daemon/turn-reply.h"
-#include "lib/log.h"
-
-/* While a caller leaves this much of its output unread, the agent is not read either. */
-#define STREAM_QUEUE_MAX MIB
 
 int turn_new(const TurnContext *context, Interpreter interpreter, SessionOrigin origin,
              uint64_t timeout_usec, const char *code, size_t code_size, Turn **ret) {
@@ -126,69 +122,65 @@ bool turn_has_owner(const Turn *t) {
         return false;
 }
 
-/* Sends a piece of output to those who asked for it. True when one of them does not keep up. */
-static bool turn_stream_output(Turn *t, OutputStream stream, const char *text, size_t size) {
-        bool slow = false;
-
+/* Sends a piece of output to those who asked for it. What a caller leaves unread is bounded by the output of a
+ * turn. */
+static void turn_stream_output(Turn *t, OutputStream stream, const char *text, size_t size) {
         for (TurnWaiter *w = t->waiters; w; w = w->next) {
                 _cleanup_json_ json_object *o = NULL;
 
-                if (!w->stream)
-                        continue;
-                if (turn_output_to_json(stream, text, size, &o) < 0 || varlink_notify(w->link, o) < 0)
-                        continue; /* OOM or a peer that just went away: the result tells all again */
-                if (varlink_link_queued(w->link) > STREAM_QUEUE_MAX)
-                        slow = true;
+                /* OOM or a peer that just went away, ignored: the result tells all again. */
+                if (w->stream && turn_output_to_json(stream, text, size, &o) >= 0)
+                        (void) varlink_notify(w->link, o);
         }
-        return slow;
 }
 
 int turn_take_output(Turn *t, OutputStream stream, bool tail, const char *data, size_t size) {
         TurnOutput *o = &t->output[stream];
-        Buffer *buffer = tail ? &o->tail : &o->text;
-        size_t before = buffer_size(buffer);
-        int r;
-
-        /* The agent keeps to these limits; one that does not is not our agent any more. */
-        if (before + size > (tail ? OUTPUT_TAIL_MAX : OUTPUT_HEAD_MAX) * 3 + 16)
-                return -EBADMSG;
-
-        r = utf8_decoder_feed(tail ? &o->tail_decoder : &o->decoder, data, size, buffer);
-        if (r < 0)
-                return r;
-
-        if (!tail &&
-            turn_stream_output(t, stream, buffer_data(buffer) + before, buffer_size(buffer) - before))
-                log_debug("Session %s: its caller reads slowly.", t->context->session_id);
-        return 0;
-}
-
-/* Joins head and tail with a line that says what is missing between them. */
-static int output_finish(Turn *t, OutputStream stream, const AgentOutputResult *result) {
-        TurnOutput *o = &t->output[stream];
         size_t before = buffer_size(&o->text);
         int r;
 
-        r = utf8_decoder_finish(&o->decoder, &o->text);
-        if (r >= 0)
-                r = utf8_decoder_finish(&o->tail_decoder, &o->tail);
+        /* The agent keeps to these limits; one that does not is not our agent any more. */
+        if (size > (tail ? OUTPUT_TAIL_MAX - buffer_size(&o->tail) : OUTPUT_HEAD_MAX - o->head_size))
+                return -EBADMSG;
+        if (tail)
+                return buffer_append(&o->tail, data, size);
+
+        o->head_size += size;
+        r = utf8_decoder_feed(&o->decoder, data, size, &o->text);
         if (r < 0)
                 return r;
 
+        turn_stream_output(t, stream, buffer_data(&o->text) + before, buffer_size(&o->text) - before);
+        return 0;
+}
+
+/* Says what is missing between head and tail. A character that the gap cuts is not made whole again. */
+static int output_add_gap(TurnOutput *o, uint64_t omitted) {
+        int r;
+
+        r = utf8_decoder_finish(&o->decoder, &o->text);
+        return r < 0 ? r : buffer_printf(&o->text, "\n[… %" PRIu64 " bytes omitted …]\n", omitted);
+}
+
+static int output_finish(Turn *t, OutputStream stream, const AgentOutputResult *result) {
+        TurnOutput *o = &t->output[stream];
+        size_t before = buffer_size(&o->text);
+        int r = 0;
+
         o->omitted = result->omitted;
-        if (result->omitted > 0) {
-                r = buffer_printf(&o->text, "\n[… %" PRIu64 " bytes omitted …]\n", result->omitted);
-                if (r < 0)
-                        return r;
-        }
-        r = buffer_append(&o->text, buffer_data(&o->tail), buffer_size(&o->tail));
+        if (result->omitted > 0)
+                r = output_add_gap(o, result->omitted);
+        if (r >= 0)
+                r = utf8_decoder_feed(&o->decoder, buffer_data(&o->tail), buffer_size(&o->tail), &o->text);
+        if (r >= 0)
+                r = utf8_decoder_finish(&o->decoder, &o->text);
         if (r < 0)
                 return r;
         buffer_done(&o->tail);
 
         if (buffer_size(&o->text) > before)
-                (void) turn_stream_output(t, stream, buffer_data(&o->text) + before,
-                                          buffer_size(&o->text) - before);
+                turn_stream_output(t, stream, buffer_data(&o->text) + before,
+                                   buffer_size(&o->text) - before);
 
         /* The files of a sandbox that is thrown away are of no use to anyone. */
         if (result->file && t->origin != SESSION_ORIGIN_EPHEMERAL) {

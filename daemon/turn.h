@@ -43,9 +43,10 @@ typedef struct TurnWaiter {
 } TurnWaiter;
 
 typedef struct TurnOutput {
-        Buffer text; /* head, valid UTF-8 */
-        Buffer tail;
-        Utf8Decoder decoder, tail_decoder;
+        Buffer text; /* head, later all; valid UTF-8 */
+        Utf8Decoder decoder;
+        size_t head_size; /* bytes that were decoded */
+        Buffer tail;      /* bytes, until it is known whether anything is missing before them */
         uint64_t omitted;
         char *file;
 } TurnOutput;
