@@ -37,8 +37,8 @@ int cgroup_kill_processes(int dir_fd) {
         for (const char *p = procs; *p; p = strchrnul(p, '\n'), p += *p == '\n') {
                 uint64_t pid;
 
-                /* A process of a foreign PID namespace reads as 0, which kill(2) takes for something else.
-                 * */
+                /* A process of a foreign PID namespace reads as 0, which kill(2) takes for
+                 * something else. */
                 if (cgroup_parse_value(p, /* key= */ NULL, &pid) < 0 || pid < 2 || pid > INT32_MAX)
                         continue;
                 if (kill((pid_t) pid, SIGKILL) < 0 && errno != ESRCH)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Clears away whole subtrees of groups. The only code of this part that waits, and it is for the start only.
- * */
+/* Clears away whole subtrees of groups. The only code of this part that waits, and only at the start. */
 
 #include "lib/macro.h"
 

@@ -15,7 +15,7 @@ struct CgroupTree {
         char *base;                     /* of the v2 hierarchy, a directory; NULL with layout NONE */
         char *left;                     /* the group that this process left for its child "supervisor" */
         struct {
-                char *base;             /* the directory; NULL when the controller is not in a v1 hierarchy */
+                char *base;             /* the directory; NULL when the controller is not on v1 */
                 char *group;            /* the same for libcgroup, from the mount point */
         } v1[_CGROUP_CONTROLLER_MAX];
 };

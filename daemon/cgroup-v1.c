@@ -81,8 +81,8 @@ static bool swap_is_accounted(void) {
 }
 
 /* Values are written in the order they are added: the limit of memory and swap together must not be below
- * that of memory alone at any time. Together they leave no swap, so a session at its limit does not thrash.
- * */
+ * that of memory alone at any time. Together they leave no swap, so a session at its limit does not
+ * thrash. */
 static int add_memory_limit(struct cgroup_controller *controller, const Limits *limits) {
         uint64_t bytes = limits->memory_mb * MIB;
         int e;

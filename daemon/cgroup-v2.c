@@ -165,8 +165,8 @@ int cgroup_v2_set_limits(int dir_fd, unsigned controllers, const Limits *limits)
                 r = write_file_at(dir_fd, "memory.max", value);
                 if (r < 0)
                         return r;
-                /* The file is missing where the kernel has no swap; a session at its limit must not thrash.
-                 * */
+                /* The file is missing where the kernel has no swap; a session at its limit must not
+                 * thrash. */
                 (void) write_file_at(dir_fd, "memory.swap.max", "0");
         }
         if (controllers & CGROUP_PIDS) {

@@ -69,8 +69,7 @@ static int read_value_at(int dir_fd, const char *file, const char *key, uint64_t
         return fd < 0 ? -errno : read_value_fd(fd, key, ret);
 }
 
-/* The leaf's directory in the hierarchy where a controller is. -EOPNOTSUPP when there is no such controller.
- * */
+/* The leaf's directory in the hierarchy where a controller is. -EOPNOTSUPP when there is none. */
 static int open_controller(const Cgroup *g, CgroupController c) {
         _cleanup_free_ char *path = NULL;
         const char *base = g->tree->v1[c].base;
@@ -173,11 +172,10 @@ static int make_v1_leaf(Cgroup *g, CgroupController c, const Limits *limits) {
 static void open_counters(Cgroup *g) {
         _cleanup_close_ int memory = open_controller(g, CGROUP_CONTROLLER_MEMORY);
         _cleanup_close_ int pids = open_controller(g, CGROUP_CONTROLLER_PIDS);
+        bool v1 = g->tree->v1[CGROUP_CONTROLLER_MEMORY].base;
 
         if (memory >= 0)
-                (void) open_at(memory,
-                               g->tree->v1[CGROUP_CONTROLLER_MEMORY].base ? "memory.oom_control" : "memory.events",
-                               O_RDONLY, &g->oom_fd);
+                (void) open_at(memory, v1 ? "memory.oom_control" : "memory.events", O_RDONLY, &g->oom_fd);
         if (pids >= 0)
                 (void) open_at(pids, "pids.events", O_RDONLY, &g->pids_fd);
 }

@@ -44,7 +44,8 @@ DEFINE_TRIVIAL_CLEANUP_FUNC(CgroupTree *, cgroup_tree_free);
 
 CgroupLayout cgroup_tree_layout(const CgroupTree *t);
 bool cgroup_tree_has(const CgroupTree *t, unsigned features);   /* all of them */
-const char *cgroup_tree_reason(const CgroupTree *t);            /* what is missing and why, "" if nothing is */
+/* What is missing and why; "" if nothing is. */
+const char *cgroup_tree_reason(const CgroupTree *t);
 
 typedef struct Cgroup Cgroup;
 

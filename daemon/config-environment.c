@@ -19,8 +19,8 @@ static int read_description(const ConfigReader *r, const ConfigPlace *place, jso
 static int read_nothing(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
 
 static const ConfigField environment_fields[] = {
-        { "preset", CONFIG_OTHER,
-          .read = read_nothing },       /* read before the others: they build on it */
+        /* Read before the others, which build on it. */
+        { "preset", CONFIG_OTHER, .read = read_nothing },
         { "interpreters", CONFIG_OTHER, .read = read_interpreters },
         { "description", CONFIG_OTHER, .read = read_description },
         { "timeout_seconds", CONFIG_SECONDS, offsetof(Environment, timeout_usec), LIMITS_TIMEOUT_SECONDS_MIN,
@@ -97,8 +97,7 @@ static Environment *environment_copy(const Environment *from, const char *name) 
         return TAKE_PTR(e);
 }
 
-/* What an entry starts from: the preset it names, else what there is of its name, else nothing (*ret NULL).
- * */
+/* What an entry starts from: the preset it names, else what there is of its name, else nothing. */
 static int find_base(const ConfigReader *r, const ConfigPlace *place, json_object *o,
                      const EnvironmentTable *there,
                      const EnvironmentTable *builtin, const Environment **ret) {

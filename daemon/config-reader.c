@@ -92,8 +92,8 @@ static int read_number(const ConfigReader *r, const ConfigPlace *place, json_obj
         }
         /* Also false for NaN. */
         if (!(number >= f->min && number <= f->max))
-                return config_error(r, place, "must be %sfrom %.10g to %.10g", f->zero_is_never ?
-                                    "0 or " : "", f->min, f->max);
+                return config_error(r, place, "must be %sfrom %.10g to %.10g",
+                                    f->zero_is_never ? "0 or " : "", f->min, f->max);
 
         if (f->kind == CONFIG_NUMBER)
                 *(double *) target = number;
@@ -167,8 +167,8 @@ int config_write_fields(json_object *o, const ConfigField *table, const void *ta
                 else if (f->zero_is_never && *(const uint64_t *) value == UINT64_MAX)
                         number = 0;
                 else
-                        number = (double) *(const uint64_t *) value / (f->kind == CONFIG_SECONDS ?
-                                                                       USEC_PER_SEC : 1);
+                        number = (double) *(const uint64_t *) value /
+                                (f->kind == CONFIG_SECONDS ? USEC_PER_SEC : 1);
                 if (number > 0 || f->zero_is_never)
                         r = write_number(o, f->key, number);
         }

@@ -41,7 +41,7 @@ typedef struct Environment {
         uint64_t timeout_usec;                          /* 0: as configured for all */
         uint64_t memory_mb;                             /* the same */
         double cpus;                                    /* the same */
-        bool is_preset;                                 /* named after what it runs: sessions get "default" */
+        bool is_preset;                                 /* named after what it runs; stands for "default" */
 } Environment;
 
 Environment *environment_new(const char *name, const char *description);

@@ -100,8 +100,8 @@ static int add_namespaces(Buffer *b) {
 
         /* One by one: --unshare-all goes on without a user or cgroup namespace where it cannot have one. */
         r = add(b, "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
-                "--unshare-cgroup", "--hostname", JAIL_NAME, "--as-pid-1", "--die-with-parent", "--new-session",
-                "--cap-drop", "ALL", NULL);
+                "--unshare-cgroup", "--hostname", JAIL_NAME, "--as-pid-1", "--die-with-parent",
+                "--new-session", "--cap-drop", "ALL", NULL);
         if (r >= 0)
                 r = add_number(b, "--uid", JAIL_UID);
         if (r >= 0)

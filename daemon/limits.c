@@ -43,8 +43,8 @@ static int clamp(const Clamp *c, double value, Buffer *notice, double *ret) {
                 return 0;
         return buffer_printf(notice, "%s%s %.10g%s is %s of %.10g%s: %.10g%s used.",
                              buffer_size(notice) > 0 ? " " : "", c->what, value, c->unit,
-                             value > c->max ? "over the maximum" : "under the minimum", bound, c->unit, bound,
-                             c->unit);
+                             value > c->max ? "over the maximum" : "under the minimum",
+                             bound, c->unit, bound, c->unit);
 }
 
 /* Through a double, which is exact for all that max can be (LIMITS_*_CEILING). */

@@ -25,16 +25,14 @@ typedef struct LimitsRequest {
 extern const Limits limits_builtin_defaults;
 extern const Limits limits_builtin_max;
 
-/* With less, not even one interpreter and the agent start. The configuration and requests are held to these.
- * */
+/* With less, not even one interpreter and the agent start. Configuration and requests are held to these. */
 #define LIMITS_CPUS_MIN 0.01
 #define LIMITS_MEMORY_MB_MIN 32
 #define LIMITS_DISK_MB_MIN 1
 #define LIMITS_PROCESSES_MIN 16
 #define LIMITS_TIMEOUT_SECONDS_MIN 0.01
 
-/* No configuration may go beyond these. A double holds all numbers up to them, also in bytes and
- * microseconds. */
+/* No configuration may go beyond these. A double holds all numbers up to them, also in bytes and µs. */
 #define LIMITS_CPUS_CEILING 4096
 #define LIMITS_MEMORY_MB_CEILING (UINT64_C(1) << 24)
 #define LIMITS_PROCESSES_CEILING (UINT64_C(1) << 22)

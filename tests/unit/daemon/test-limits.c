@@ -35,7 +35,8 @@ Test(limits, asked_within) {
         l.cpus = 0.5;
         l.memory_mb = 8192;
         l.timeout_usec = 1500 * USEC_PER_MSEC;
-        check(&(LimitsRequest) { .cpus = 0.5, .memory_mb = 8192, .timeout_usec = 1500 * USEC_PER_MSEC }, l, NULL);
+        check(&(LimitsRequest) { .cpus = 0.5, .memory_mb = 8192, .timeout_usec = 1500 * USEC_PER_MSEC }, l,
+              NULL);
 }
 
 Test(limits, one_over) {
@@ -52,9 +53,10 @@ Test(limits, all_over) {
         l.cpus = 8;
         l.memory_mb = 8192;
         l.timeout_usec = max.timeout_usec;
-        check(&(LimitsRequest) { .cpus = 8.5, .memory_mb = 8193, .timeout_usec = max.timeout_usec + 500000 }, l,
-              "cpus 8.5 is over the maximum of 8: 8 used. memory 8193 MB is over the maximum of 8192 MB: 8192 MB "
-              "used. timeout 3600.5 s is over the maximum of 3600 s: 3600 s used.");
+        check(&(LimitsRequest) { .cpus = 8.5, .memory_mb = 8193, .timeout_usec = max.timeout_usec + 500000 },
+              l,
+              "cpus 8.5 is over the maximum of 8: 8 used. memory 8193 MB is over the maximum of 8192 MB: "
+              "8192 MB used. timeout 3600.5 s is over the maximum of 3600 s: 3600 s used.");
 }
 
 Test(limits, under) {
@@ -63,8 +65,8 @@ Test(limits, under) {
         l.memory_mb = 32;
         l.timeout_usec = 10 * USEC_PER_MSEC;
         check(&(LimitsRequest) { .memory_mb = 1, .timeout_usec = 1 }, l,
-              "memory 1 MB is under the minimum of 32 MB: 32 MB used. timeout 1e-06 s is under the minimum of "
-              "0.01 s: 0.01 s used.");
+              "memory 1 MB is under the minimum of 32 MB: 32 MB used. timeout 1e-06 s is under the minimum "
+              "of 0.01 s: 0.01 s used.");
 }
 
 Test(limits, absurd_values) {
@@ -80,7 +82,8 @@ Test(limits, absurd_values) {
         }
         for (int shift = 33; shift < 64; shift++) {
                 _cleanup_free_ char *notice = NULL;
-                const LimitsRequest ask = { .memory_mb = UINT64_C(1) << shift, .timeout_usec = UINT64_C(1) << shift };
+                const LimitsRequest ask = { .memory_mb = UINT64_C(1) << shift,
+                                            .timeout_usec = UINT64_C(1) << shift };
                 Limits l;
 
                 cr_assert_eq(limits_apply(&base, &max, &ask, &l, &notice), 0);
@@ -110,18 +113,19 @@ Test(limits, every_number_survives) {
                 _cleanup_free_ char *notice = NULL;
                 Limits l;
 
-                cr_assert_eq(limits_apply(&base, &max, &(LimitsRequest) { .timeout_usec = usec }, &l, &notice), 0);
+                cr_assert_eq(limits_apply(&base, &max, &(LimitsRequest) { .timeout_usec = usec }, &l,
+                                          &notice), 0);
                 cr_assert_eq(l.timeout_usec, usec);
                 cr_assert_null(notice);
         }
 }
 
 Test(limits, places_stay_below_memory) {
-        for (uint64_t memory = LIMITS_MEMORY_MB_MIN; memory <= LIMITS_MEMORY_MB_CEILING; memory = memory * 3 / 2)
+        for (uint64_t mb = LIMITS_MEMORY_MB_MIN; mb <= LIMITS_MEMORY_MB_CEILING; mb += mb / 2)
                 for (uint64_t disk = 1; disk <= LIMITS_MEMORY_MB_CEILING; disk *= 8) {
-                        const Limits l = { .memory_mb = memory, .disk_mb = disk };
+                        const Limits l = { .memory_mb = mb, .disk_mb = disk };
 
-                        cr_assert_lt(limits_workspace_mb(&l) + limits_tmp_mb(&l) + limits_shm_mb(&l), memory);
+                        cr_assert_lt(limits_workspace_mb(&l) + limits_tmp_mb(&l) + limits_shm_mb(&l), mb);
                         cr_assert_leq(limits_workspace_mb(&l), disk);
                         cr_assert_geq(limits_shm_mb(&l), 1);
                 }

@@ -88,12 +88,14 @@ static const Call refused[] = {
         CALL(clone3, ENOSYS, 0, 0), CALL(open_by_handle_at, EPERM, AT_FDCWD, 0, 0),
         CALL(bpf, EPERM, 0), CALL(perf_event_open, EPERM, 0), CALL(userfaultfd, EPERM, 0),
         CALL(fanotify_init, EPERM, 0), CALL(fanotify_mark, EPERM, 0),
-        CALL(io_uring_setup, ENOSYS, 1, 0), CALL(io_uring_enter, ENOSYS, 0), CALL(io_uring_register, ENOSYS, 0),
+        CALL(io_uring_setup, ENOSYS, 1, 0), CALL(io_uring_enter, ENOSYS, 0),
+        CALL(io_uring_register, ENOSYS, 0),
         CALL(add_key, EPERM, 0), CALL(request_key, EPERM, 0), CALL(keyctl, EPERM, 0, -3, 0),
         CALL(init_module, EPERM, 0), CALL(finit_module, EPERM, 0), CALL(delete_module, EPERM, 0),
         CALL(kexec_load, EPERM, 0), CALL(reboot, EPERM, 0), CALL(swapon, EPERM, 0), CALL(swapoff, EPERM, 0),
         CALL(acct, EPERM, 0), CALL(quotactl, EPERM, 0), { "quotactl_fd", 443, EPERM, { 0 } },
-        CALL(syslog, EPERM, 10), CALL(sethostname, EPERM, (long) "x", 1), CALL(setdomainname, EPERM, (long) "x", 1),
+        CALL(syslog, EPERM, 10), CALL(sethostname, EPERM, (long) "x", 1),
+        CALL(setdomainname, EPERM, (long) "x", 1),
         CALL(settimeofday, EPERM, 0, 0), CALL(clock_settime, EPERM, 0, 0), CALL(clock_adjtime, EPERM, 0, 0),
         CALL(adjtimex, EPERM, 0), CALL(vhangup, EPERM, 0),
 
@@ -105,15 +107,21 @@ static const Call refused[] = {
         CALL(ioctl, EPERM, 0, TIOCLINUX, 0), CALL(ioctl, EPERM, 0, TIOCSETD, 0),
         CALL(personality, EPERM, 0x0040000), CALL(personality, EPERM, 0x0400000),
 
-        CALL(socket, EAFNOSUPPORT, AF_PACKET, SOCK_RAW, 0), CALL(socket, EAFNOSUPPORT, 38, SOCK_SEQPACKET, 0),
+        CALL(socket, EAFNOSUPPORT, AF_PACKET, SOCK_RAW, 0),
+        CALL(socket, EAFNOSUPPORT, 38, SOCK_SEQPACKET, 0),
         CALL(socket, EAFNOSUPPORT, 40, SOCK_STREAM, 0), CALL(socket, EAFNOSUPPORT, 31, SOCK_RAW, 0),
         CALL(socket, EAFNOSUPPORT, 44, SOCK_RAW, 0), CALL(socket, EAFNOSUPPORT, AF_KEY, SOCK_RAW, 2),
-        CALL(socket, EAFNOSUPPORT, AF_UNSPEC, SOCK_STREAM, 0), CALL(socket, EAFNOSUPPORT, 1000, SOCK_STREAM, 0),
-        CALL(socket, EAFNOSUPPORT, -1, SOCK_STREAM, 0), CALL(socket, EAFNOSUPPORT, (1L << 32) | AF_PACKET, SOCK_RAW),
-        CALL(socket, EPROTONOSUPPORT, AF_NETLINK, SOCK_RAW, 12), CALL(socketpair, EAFNOSUPPORT, AF_TIPC, 1, 0, 0),
-        CALL(socket, ESOCKTNOSUPPORT, AF_INET, SOCK_RAW, 1), CALL(socket, ESOCKTNOSUPPORT, AF_INET6, SOCK_RAW, 58),
+        CALL(socket, EAFNOSUPPORT, AF_UNSPEC, SOCK_STREAM, 0),
+        CALL(socket, EAFNOSUPPORT, 1000, SOCK_STREAM, 0),
+        CALL(socket, EAFNOSUPPORT, -1, SOCK_STREAM, 0),
+        CALL(socket, EAFNOSUPPORT, (1L << 32) | AF_PACKET, SOCK_RAW),
+        CALL(socket, EPROTONOSUPPORT, AF_NETLINK, SOCK_RAW, 12),
+        CALL(socketpair, EAFNOSUPPORT, AF_TIPC, 1, 0, 0),
+        CALL(socket, ESOCKTNOSUPPORT, AF_INET, SOCK_RAW, 1),
+        CALL(socket, ESOCKTNOSUPPORT, AF_INET6, SOCK_RAW, 58),
         CALL(socket, ESOCKTNOSUPPORT, AF_INET, SOCK_SEQPACKET | SOCK_CLOEXEC, 0),
-        CALL(socket, ESOCKTNOSUPPORT, AF_INET6, SOCK_DCCP, 33), CALL(socket, EPROTONOSUPPORT, AF_INET, SOCK_STREAM, 132),
+        CALL(socket, ESOCKTNOSUPPORT, AF_INET6, SOCK_DCCP, 33),
+        CALL(socket, EPROTONOSUPPORT, AF_INET, SOCK_STREAM, 132),
         CALL(socket, EPROTONOSUPPORT, AF_INET6, SOCK_DGRAM, 136),
         CALL(socket, EPROTONOSUPPORT, AF_INET, SOCK_STREAM, 262),
         CALL(socket, EPROTONOSUPPORT, AF_INET, SOCK_DGRAM, (1L << 32) | 17),
@@ -135,8 +143,8 @@ Test(seccomp, refused) {
                 const Call *c = &refused[i];
                 int error = in_child(make_call, c);
 
-                cr_expect_eq(error, c->error, "%s(%#lx, %#lx, %#lx): %d instead of %d", c->name, c->arguments[0],
-                             c->arguments[1], c->arguments[2], error, c->error);
+                cr_expect_eq(error, c->error, "%s(%#lx, %#lx, %#lx): %d instead of %d", c->name,
+                             c->arguments[0], c->arguments[1], c->arguments[2], error, c->error);
         }
 }
 
@@ -146,8 +154,10 @@ static const Call allowed[] = {
         CALL(personality, 0, 0), CALL(ioctl, 0, 0, FIONREAD, 0), CALL(ioctl, 0, 0, TIOCGWINSZ, 0),
         CALL(socket, 0, AF_UNIX, SOCK_STREAM, 0), CALL(socket, 0, AF_UNIX, SOCK_SEQPACKET, 0),
         CALL(socket, 0, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP),
-        CALL(socket, 0, AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK, 0), CALL(socket, 0, AF_INET, SOCK_DGRAM, IPPROTO_UDP),
-        CALL(socket, 0, AF_NETLINK, SOCK_RAW, 0), CALL(pidfd_open, 0, 1, 0), CALL(memfd_create, 0, (long) "x", 0),
+        CALL(socket, 0, AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK, 0),
+        CALL(socket, 0, AF_INET, SOCK_DGRAM, IPPROTO_UDP),
+        CALL(socket, 0, AF_NETLINK, SOCK_RAW, 0), CALL(pidfd_open, 0, 1, 0),
+        CALL(memfd_create, 0, (long) "x", 0),
         CALL(kill, 0, 0, 0), CALL(prctl, 0, PR_GET_DUMPABLE), CALL(seccomp, 0, 99, 0, 0),
 };
 
@@ -169,7 +179,8 @@ static int use_processes(const void *argument) {
         int value = 0, status;
         pid_t pid;
 
-        if (pthread_create(&thread, NULL, thread_main, &value) != 0 || pthread_join(thread, NULL) != 0 || value != 7)
+        if (pthread_create(&thread, NULL, thread_main, &value) != 0 || pthread_join(thread, NULL) != 0 ||
+            value != 7)
                 return 1;
 
         pid = fork();
