@@ -38,12 +38,41 @@ Table *table_free(Table *t) {
         return mfree(t);
 }
 
-char *printable(const char *s) {
-        char *copy = must_alloc(strdup(s));
+/* How many bytes a character has that does something to a terminal instead of being seen; 0: it is none. */
+static size_t control_length(const unsigned char *s) {
+        static const struct {
+                const char *lead;
+                unsigned char first, last;
+        } table[] = {
+                { "\xC2", 0x80, 0x9F },     /* C1: U+009B is as good as ESC [ */
+                { "\xD8", 0x9C, 0x9C },     /* these change the direction of what follows: U+061C */
+                { "\xE2\x80", 0x8E, 0x8F }, /* U+200E, U+200F */
+                { "\xE2\x80", 0xA8, 0xAE }, /* U+2028 and U+2029, separators; U+202A to U+202E */
+                { "\xE2\x81", 0xA6, 0xA9 }, /* U+2066 to U+2069 */
+        };
 
-        for (unsigned char *p = (unsigned char *) copy; *p; p++)
-                if (*p < ' ' || *p == 0x7F)
-                        *p = '?';
+        if (*s < ' ' || *s == 0x7F)
+                return 1;
+        for (size_t i = 0; i < ELEMENTSOF(table); i++) {
+                size_t n = strlen(table[i].lead);
+
+                if (strncmp((const char *) s, table[i].lead, n) == 0 && s[n] >= table[i].first &&
+                    s[n] <= table[i].last)
+                        return n + 1;
+        }
+        return 0;
+}
+
+char *printable(const char *s) {
+        char *copy = must_alloc(malloc(strlen(s) + 1)), *out = copy;
+
+        while (*s) {
+                size_t n = control_length((const unsigned char *) s);
+
+                *out++ = n > 0 ? '?' : *s;
+                s += MAX(n, (size_t) 1);
+        }
+        *out = 0;
         return copy;
 }
 
