@@ -15,8 +15,8 @@
 #include "text.h"
 
 /* Where the part of a long message goes that does not fit into the small buffer of an idle connection. One
- * for all: its content never outlives a call, and no program here has a second thread. */
-static char overflow[64 * KIB];
+ * for all: its content never outlives a call. For each thread, since the shim connects in one of its own. */
+static _Thread_local char overflow[64 * KIB];
 
 int socket_receive(int fd, Buffer *b, size_t max) {
         size_t direct = MIN(max, (size_t) BUFFER_KEEP);

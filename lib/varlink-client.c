@@ -92,6 +92,10 @@ static int take_reply(VarlinkClient *c, VarlinkReply *ret) {
         return r < 0 ? r : 1;
 }
 
+bool varlink_client_is_quiet(const VarlinkClient *c) {
+        return buffer_size(&c->input) == 0 && buffer_size(&c->output) == 0;
+}
+
 int varlink_client_process(VarlinkClient *c, VarlinkReply *ret) {
         int r;
 

@@ -22,6 +22,9 @@ int varlink_client_fd(const VarlinkClient *c);
 /* POLLIN, with POLLOUT while output is queued. */
 short varlink_client_events(const VarlinkClient *c);
 
+/* Whether nothing is left of the last call: nothing read beyond its reply, nothing unsent. */
+bool varlink_client_is_quiet(const VarlinkClient *c);
+
 /* Queues a call and writes what the socket takes. -EMSGSIZE, -ENOMEM, -EPIPE. parameters is borrowed. */
 int varlink_client_send(VarlinkClient *c, const char *method, json_object *parameters, VarlinkFlags flags);
 

@@ -251,15 +251,6 @@ static void take_new_connection(Calls *c) {
                 connections_put(c->connections, client);
 }
 
-/* Whether a connection is fit for another call: its last one is taken whole and answered once. */
-static bool is_clean(VarlinkClient *client) {
-        VarlinkReply reply = {};
-        int r = varlink_client_process(client, &reply);
-
-        varlink_reply_done(&reply);
-        return r == 0 && !(varlink_client_events(client) & POLLOUT);
-}
-
 static void receive(Calls *c, Call *call) {
         VarlinkReply reply = {};
         Rendering rendering = {};
@@ -280,7 +271,8 @@ static void receive(Calls *c, Call *call) {
 
         if (!(reply.flags & VARLINK_CONTINUES)) {
                 render_reply(&call->tool, &reply, &rendering);
-                if (is_clean(call->client))
+                /* One that said more than was asked is not trusted with another call. */
+                if (varlink_client_is_quiet(call->client))
                         connections_put(c->connections, TAKE_PTR(call->client));
                 finish(c, call, &rendering);
         }

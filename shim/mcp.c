@@ -6,6 +6,7 @@
  * the JSON serialiser. What is an error for whom follows the specification and what real editors do with it.
  */
 
+#include "lib/json-writer.h"
 #include "lib/version.h"
 
 #include "mcp.h"
@@ -215,9 +216,10 @@ static void put_json(Buffer *b, json_object *o) {
 }
 
 static void put_string(Buffer *b, const char *text, size_t size) {
-        _cleanup_json_ json_object *o = must_alloc(json_object_new_string_len(text, (int) size));
+        JsonWriter w = JSON_WRITER(b);
 
-        put_json(b, o);
+        json_write_bytes(&w, /* key= */ NULL, text, size);
+        must(w.error);
 }
 
 static void put_head(Buffer *b, json_object *id) {

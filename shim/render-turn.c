@@ -8,6 +8,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "lib/json-writer.h"
+
 #include "excerpt.h"
 #include "must.h"
 #include "render.h"
@@ -195,27 +197,33 @@ static void render_trailer(Buffer *b, const Turn *t) {
 }
 
 static char *turn_meta(const Turn *t) {
-        _cleanup_json_ json_object *o = must_alloc(json_object_new_object());
-        json_object *truncated = must_alloc(json_object_new_object());
+        _cleanup_(buffer_done) Buffer b = {};
+        JsonWriter w = JSON_WRITER(&b);
+        char *text;
 
+        json_write_object(&w, NULL);
         if (turn_is_running(t))
-                must(json_put_object(o, "exit_code", NULL));
+                json_write_null(&w, "exit_code");
         else
-                must(json_put_int(o, "exit_code", t->exit_code));
-        must(json_put_string(o, "session", t->session));
-        must(json_put_string(o, "id", t->id));
-        must(json_put_string(o, "environment", t->environment));
-        must(json_put_string(o, "interpreter", t->interpreter));
-        must(json_put_int(o, "turn", t->number));
-        must(json_put_number(o, "duration_ms", t->duration_ms));
-        must(json_put_bool(o, "timed_out", t->timed_out));
-        must(json_put_string(o, "signal", t->signal));
-        must(json_put_string(o, "state", t->state));
-        must(json_put_string(o, "session_state", t->session_state));
-        must(json_put_uint(truncated, "stdout", t->out_omitted));
-        must(json_put_uint(truncated, "stderr", t->err_omitted));
-        must(json_put_object(o, "truncated", truncated));
-        return must_alloc(strdup(must_alloc((void *) json_text(o, /* ret_size= */ NULL))));
+                json_write_int(&w, "exit_code", t->exit_code);
+        json_write_string(&w, "session", t->session);
+        json_write_string(&w, "id", t->id);
+        json_write_string(&w, "environment", t->environment);
+        json_write_string(&w, "interpreter", t->interpreter);
+        json_write_int(&w, "turn", t->number);
+        json_write_usec_as_ms(&w, "duration_ms", (uint64_t) (MAX(t->duration_ms, 0.0) * USEC_PER_MSEC));
+        json_write_bool(&w, "timed_out", t->timed_out);
+        json_write_string(&w, "signal", t->signal);
+        json_write_string(&w, "state", t->state);
+        json_write_string(&w, "session_state", t->session_state);
+        json_write_object(&w, "truncated");
+        json_write_uint(&w, "stdout", t->out_omitted);
+        json_write_uint(&w, "stderr", t->err_omitted);
+        json_write_object_end(&w);
+        json_write_object_end(&w);
+        must(w.error);
+        must(buffer_take(&b, &text, /* ret_size= */ NULL));
+        return text;
 }
 
 void render_turn(const ToolCall *call, json_object *parameters, Rendering *ret) {

@@ -89,7 +89,7 @@ Test(render, facts_for_programs) {
 
         meta = parse(r.meta);
         expect_json(meta, "{'exit_code':null,'session':'dev','id':'i1','environment':'shell',"
-                         "'interpreter':'bash','turn':3,'duration_ms':12.25,'timed_out':false,"
+                         "'interpreter':'bash','turn':3,'duration_ms':12.250,'timed_out':false,"
                          "'signal':null,'state':'kept','session_state':'resumed',"
                          "'truncated':{'stdout':5,'stderr':0}}");
         rendering_done(&r);
