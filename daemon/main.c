@@ -14,6 +14,7 @@
 
 #include <getopt.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -143,6 +144,16 @@ static int block_signals(void) {
         return sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -errno : 0;
 }
 
+/* A session takes up to ten descriptors; a jail gets its own, ordinary limit (spawn.c). */
+static void raise_descriptor_limit(void) {
+        struct rlimit limit;
+
+        if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+                return;
+        limit.rlim_cur = limit.rlim_max;
+        (void) setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int setup_manager(Config *config, int listen_fd, Manager **ret, char **reterr_why) {
         _cleanup_(manager_freep) Manager *m = NULL;
         _cleanup_close_ int fd = listen_fd;
@@ -189,6 +200,7 @@ static int run(int argc, char *argv[], char **reterr_why) {
                 return print_config(config);
 
         (void) umask(0077);
+        raise_descriptor_limit();
         r = block_signals();
         if (r < 0)
                 return r;

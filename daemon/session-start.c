@@ -208,6 +208,8 @@ void session_start_on_time(Session *s, uint64_t now) {
 void session_on_hello(Session *s) {
         s->stderr_fd = safe_close(s->stderr_fd);
         buffer_done(&s->stderr_text);
+        if (s->cgroup)
+                cgroup_join_done(s->cgroup);    /* nobody will join any more: no further start */
         session_set_state(s, SESSION_RUNNING, NULL);
         session_turns_dispatch(s);
         session_arm_timer(s);

@@ -154,8 +154,8 @@ static void child_drop_privileges(SpawnChild *child) {
 _noreturn_ static void child_run(SpawnChild *child) {
         static char *const empty_environment[] = { NULL };
 
-        child_set_fds(child);
         child_join_cgroups(child);
+        child_set_fds(child);
         child_set_limits(child);
         process_reset_signals();
         (void) umask(0022);
