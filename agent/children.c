@@ -70,8 +70,11 @@ unsigned children_signal(pid_t session, uint64_t since, int sig) {
         return found;
 }
 
-void children_kill(pid_t session, uint64_t since) {
-        for (unsigned i = 0; i < PASSES_MAX; i++)
-                if (children_signal(session, since, SIGKILL) == 0)
-                        return;
+unsigned children_kill(pid_t session, uint64_t since) {
+        unsigned found = children_signal(session, since, SIGKILL), left = found;
+
+        for (unsigned i = 1; i < PASSES_MAX && left > 0; i++)
+                left = children_signal(session, since, SIGKILL);
+
+        return found;
 }

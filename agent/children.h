@@ -18,5 +18,5 @@ bool children_include(pid_t session, uint64_t since, pid_t pid, const ProcessSta
 /* Signals them all, as far as one pass over /proc sees them. Their number. */
 unsigned children_signal(pid_t session, uint64_t since, int sig);
 
-/* Kills them, and those they fork meanwhile, in a bounded number of passes. */
-void children_kill(pid_t session, uint64_t since);
+/* Kills them, and those they fork meanwhile, in a bounded number of passes. How many there were at first. */
+unsigned children_kill(pid_t session, uint64_t since);

@@ -238,7 +238,7 @@ static int turn_on_done(Turn *t, Interpreter *i, const Report *report) {
                 return 0;
 
         if (t->stage > TURN_RUNNING)
-                children_kill(i->pid, t->begun_ticks);
+                (void) children_kill(i->pid, t->begun_ticks);
 
         r = turn_drain(t);
         if (r < 0)
@@ -373,14 +373,14 @@ int turn_on_deadline(Turn *t) {
                 turn_interrupt_code(t);
                 return 0;
         case TURN_INTERRUPTED:
-                /* Again: on a busy machine the first may have come before the driver began. */
-                (void) kill(i->pid, SIGINT);
-                children_kill(i->pid, t->begun_ticks);
+                /* One that waited for none of them may have got the signal before its driver began. */
+                if (children_kill(i->pid, t->begun_ticks) == 0)
+                        (void) kill(i->pid, SIGINT);
                 turn_enter(t, TURN_CHILDREN_KILLED, AGENT_INTERRUPT_GRACE_USEC);
                 return 0;
         case TURN_CHILDREN_KILLED:
                 (void) kill(-i->pid, SIGKILL);
-                children_kill(i->pid, t->begun_ticks);
+                (void) children_kill(i->pid, t->begun_ticks);
                 turn_kill(t);
                 return 0;
         case TURN_ENDING:

@@ -541,11 +541,18 @@ def test_children_that_ignore_it(agent):
     assert alive(pids(agent, "old")[0])
 
 
+WAIT_FOR_IT = "while True:\n    try:\n        p.wait(); break\n    except KeyboardInterrupt: pass"
+
+
+def test_driver_that_waits_for_a_child(agent):
+    """The child gets the signal as well, though the interpreter goes on waiting for it."""
+    t = agent.turn(spawn(["/bin/sleep", "60"]) + WAIT_FOR_IT, timeout=0.3)
+    assert (t.exit_code, t.state) == (124, "kept") and t.duration_us < 1.2e6
+
+
 def test_driver_that_waits_for_a_deaf_child(agent):
     """A second later the child is killed, which sets the interpreter free."""
-    code = spawn(["/bin/sh", "-c", "trap '' INT; sleep 60; sleep 60"]) + \
-        "while True:\n    try:\n        p.wait(); break\n    except KeyboardInterrupt: pass"
-    t = agent.turn(code, timeout=0.3)
+    t = agent.turn(spawn(["/bin/sh", "-c", "trap '' INT; sleep 60; sleep 60"]) + WAIT_FOR_IT, timeout=0.3)
     assert (t.exit_code, t.state) == (124, "kept") and 1.2e6 < t.duration_us < 2.2e6
     wait_gone(agent, *pids(agent))
 
@@ -553,13 +560,22 @@ def test_driver_that_waits_for_a_deaf_child(agent):
 @pytest.mark.parametrize("how", ["signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(60)",
                                  "os.kill(os.getpid(), signal.SIGSTOP); time.sleep(60)"])
 def test_interpreter_that_does_not_listen(agent, how):
-    agent.turn("x = 1")
+    agent.turn("x = 1\n" + spawn(["/bin/sleep", "60"]))
     t = agent.turn("os.write(1, b'early')\n" + spawn(["/bin/sh", "-c", "trap '' INT; sleep 60"]) + how, timeout=0.3)
     assert (t.out, t.exit_code, t.timed_out, t.state, t.signal) == (b"early", 124, True, "lost", 0)
     assert 2.2e6 < t.duration_us < 3.5e6
+    # Its whole process group goes, what earlier turns have left there included.
+    assert len(pids(agent)) == 2
     wait_gone(agent, *pids(agent))
     t = agent.turn("os.write(1, b'%d' % ('x' in globals()))")
     assert (t.out, t.restarted) == (b"0", True)
+
+
+def test_interrupt_that_is_missed(agent):
+    """The signal comes again a second later."""
+    t = agent.turn("signal.signal(signal.SIGINT, lambda *_: signal.signal(signal.SIGINT, signal.default_int_handler))\n"
+                   "time.sleep(60)", timeout=0.3)
+    assert (t.exit_code, t.state) == (124, "kept") and 1.2e6 < t.duration_us < 2.2e6
 
 
 def test_death_by_the_interrupt(agent):

@@ -65,7 +65,7 @@ Test(children, kill) {
 
         cr_assert_eq(children_signal(leader, since + 100000, SIGKILL), 0);
         cr_assert_eq(children_signal(leader, since, SIGCONT), 2);
-        children_kill(leader, since);
+        cr_assert_eq(children_kill(leader, since), 2);
         cr_assert_eq(waitpid(leader, &status, 0), leader);
         cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 42);
 }
