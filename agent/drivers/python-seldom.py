@@ -6,7 +6,6 @@ lines of turns, what code has broken.
 python.py runs this text in its own namespace when it first calls one of `functions`: its names are at hand
 here. The agent hands the text over as a raw string between three single quotes, so there must be none in it.
 """
-from io import StringIO
 
 INTERRUPTED = 130                       # as in a shell; after a time-out the agent answers 124
 CLEANUP_SECONDS = 0.3                   # for an interrupted coroutine, before the agent kills
@@ -22,13 +21,17 @@ loop = None
 fflush = None
 
 
-def load(name):
-    """Imports from the standard library, whatever lies in the workspace under that name."""
+def apart(call, *arguments):
+    """A call into the standard library, whatever lies in the workspace under the names that it imports."""
     path, sys.path = sys.path, standard_path
     try:
-        return __import__(name)
+        return call(*arguments)
     finally:
         sys.path = path
+
+
+def load(name):
+    return apart(__import__, name)
 
 
 # ---------------------------------------------------------------- streams
@@ -73,20 +76,6 @@ def flush_each():
 # ---------------------------------------------------------------- source lines
 
 
-def adapt_linecache(linecache):
-    """Tracebacks, warnings and inspect take source lines from there."""
-    original = linecache.updatecache
-
-    def updatecache(filename, module_globals=None):
-        if filename not in sources:
-            return original(filename, module_globals)
-        text = sources[filename]
-        lines = list(StringIO(text if text.endswith("\n") else text + "\n", None))
-        linecache.cache[filename] = len(text), None, lines, filename
-        return lines
-    linecache.updatecache = updatecache
-
-
 def adapt_inspect(inspect):
     """A class whose module has no file has none either: it is in the newest turn that defines its name."""
     original = inspect.getfile
@@ -103,15 +92,6 @@ def adapt_inspect(inspect):
                     return filename
             raise
     inspect.getfile = getfile
-
-
-adaptations = {"linecache": adapt_linecache, "inspect": adapt_inspect}
-
-
-def adapt(name):
-    """Called before code imports a module. That import finds ours done, with the module adapted."""
-    if name in adaptations:
-        adaptations.pop(name)(__import__(name))
 
 
 # ---------------------------------------------------------------- values
@@ -179,7 +159,7 @@ def tell_failure(error):
         if callable(hook) and hook is not standard_excepthook:
             hook(type(error), error, error.__traceback__)
         else:
-            tell("".join(load("traceback").format_exception(error)))
+            tell("".join(apart(load("traceback").format_exception, error)))
     except Exception:                   # a hook, an exception or a library that code has broken
         standard_excepthook(type(error), error, error.__traceback__)
 
@@ -228,4 +208,4 @@ def run_on_loop(codes):
 
 
 functions.update({f.__name__: f for f in (
-    adapt, brief, flush_each, heal_streams, report, run_on_loop, tell)})
+    adapt_inspect, brief, flush_each, heal_streams, report, run_on_loop, tell)})

@@ -17,7 +17,7 @@ reads turns, turn() runs one, finish() reports it. Code may break anything that 
    other signals may raise between any two calls here: so serve_turn() can be begun anew at any time. What
    is read is stored before one can run, and a report is owed until it is out (a second one is ignored).
  - A process that code forked and that comes to the end of the turn ends there; only `home` reports.
- - An audit hook flushes our streams before a child can write.
+ - An audit hook flushes our streams before a child can write, and adapts modules that look for source lines.
 
 Start and the plain turn have to be fast, and to compile this text is what costs most at the start. So all
 else is in python-seldom.py, which the agent puts before this text as the string SELDOM, and which seldom()
@@ -29,6 +29,7 @@ import builtins
 import sys
 from _ast import Expr, Expression, PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST
 from _signal import SIGINT, getsignal, signal
+from io import StringIO
 from os import _exit, close, dup2, getpid, read, set_blocking, sysconf, write
 from sys import gettrace, modules, settrace
 
@@ -110,13 +111,31 @@ def on_interrupt(number, frame):
         raise KeyboardInterrupt
 
 
+def adapt_linecache(linecache):
+    """Tracebacks, warnings and inspect take source lines from there."""
+    original = linecache.updatecache
+
+    def updatecache(filename, module_globals=None):
+        if filename not in sources:
+            return original(filename, module_globals)
+        text = sources[filename]
+        lines = list(StringIO(text if text.endswith("\n") else text + "\n", None))
+        linecache.cache[filename] = len(text), None, lines, filename
+        return lines
+    linecache.updatecache = updatecache
+
+
+adaptations = {"linecache": adapt_linecache, "inspect": lambda module: seldom("adapt_inspect", module)}
+
+
 def on_import(name, path, *_):
     """Before an import. One with a path is that of an extension module."""
     global c_output
     if path is not None:
         c_output = c_output or "/lib-dynload/" not in path or "_ctypes" in path
-    elif name == "linecache" or name == "inspect":
-        seldom("adapt", name)
+    elif name in adaptations:
+        adapt = adaptations.pop(name)
+        adapt(__import__(name))         # the import that is about to begin finds it done
 
 
 audited = {"import": on_import, "subprocess.Popen": flush, "os.system": flush, "os.fork": flush,
@@ -269,6 +288,8 @@ sys.dont_write_bytecode = True          # it is stale when a module is written t
 sys.displayhook = displayhook
 for stream in streams[1:]:
     stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+if "linecache" in modules:              # python 3.13 loads it for -c
+    adapt_linecache(modules["linecache"])
 signal(SIGINT, on_interrupt)
 sys.addaudithook(on_audit)
 write(control, b"ready\n")
