@@ -8,13 +8,12 @@
  * borrows the daemon's memory (no page tables are copied; a fork of the daemon would cost more than the
  * whole jail on some machines) and makes only system calls:
  *
- *   1. descriptors: 0 and 1 are /dev/null, 2 is the stderr pipe, 3… are the jail's; everything else is
- * closed
- *   2. signal dispositions and mask, umask, limits, OOM score, session keyring: the daemon's must not leak
- * in
- *   3. join the session's cgroups, before the rights to do so are dropped
- *   4. groups, gid, uid; ambient and permitted capabilities to nothing, because bubblewrap refuses to run
- * with capabilities and a uid other than 0
+ *   1. join the session's cgroups: before the rights to do so are dropped, and while their descriptors still
+ *      have the numbers that the daemon knows
+ *   2. descriptors: 0 and 1 are /dev/null, 2 is the stderr pipe, 3… are the jail's; all others are closed
+ *   3. signal dispositions and mask, umask, limits, OOM score, session keyring: the daemon's must not leak in
+ *   4. groups, gid, uid; ambient and permitted capabilities to nothing, because bubblewrap refuses to run with
+ *      capabilities and a uid other than 0
  *   5. execve bubblewrap with an empty environment
  *
  * A step that fails is written into the shared SpawnChild and the child exits; vfork means the parent reads
