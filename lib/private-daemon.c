@@ -204,12 +204,12 @@ int daemon_connect(const DaemonAddress *address, VarlinkClient **ret, char **ret
 
         if (r == -ECONNRESET)
                 return explain(r, reterr_why,
-                               "sandboxd on '%s' closed the connection at once: it is stopping, or this user "
-                               "has too many connections. Try again.", address->socket);
+                               "sandboxd on '%s' closed the connection at once: it is stopping, or this "
+                               "user has too many connections. Try again.", address->socket);
         if (address->is_explicit)
                 return explain(r, reterr_why,
-                               "No sandboxd answers on '%s' (%s): start it, or leave NIX_SANDBOX_SOCKET unset "
-                               "to get a private one.", address->socket, strerror(-r));
+                               "No sandboxd answers on '%s' (%s): start it, or leave NIX_SANDBOX_SOCKET "
+                               "unset to get a private one.", address->socket, strerror(-r));
 
         r = connect_once(address->private_socket, ret, reterr_why);
         if (r >= 0 || *reterr_why)

@@ -46,7 +46,9 @@ static int vl_method_fail(VarlinkLink *l, json_object *parameters, VarlinkFlags 
 static void start_server(void) {
         static const VarlinkServiceInfo info = {
                 .vendor = "v", .product = "p", .version = "1", .url = "u",
-                .interface = INTERFACE, .description = "interface a.b", .internal_error = INTERFACE ".Internal",
+                .interface = INTERFACE,
+                .description = "interface " INTERFACE,
+                .internal_error = INTERFACE ".Internal",
         };
         static const VarlinkMethod methods[] = {
                 { INTERFACE ".Echo", vl_method_echo },

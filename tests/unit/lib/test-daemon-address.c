@@ -107,6 +107,7 @@ Test(daemon_address, tmp_fallback_must_be_ours) {
 
         cr_assert_eq(unsetenv("XDG_RUNTIME_DIR"), 0);
         cr_assert_gt(asprintf(&tmp, "/tmp/nix-sandbox-%u", (unsigned) uid), 0);
+        (void) remove(tmp); /* of an earlier run that failed under the same pid */
         cr_assert_eq(setresuid(uid, uid, 0), 0);
 
         dir = expect_implicit(NULL);

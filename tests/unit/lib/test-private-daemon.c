@@ -47,9 +47,11 @@ static const char script[] =
         "listener.listen()\n"
         "status = dict(l.split(':', 1) for l in open('/proc/self/status'))\n"
         "fds = sorted(int(n) for n in os.listdir('/proc/self/fd'))\n"
-        "fds = [n for n in fds if n not in (lock, listener.fileno()) and os.path.exists(f'/proc/self/fd/{n}')]\n"
+        "fds = [n for n in fds if n not in (lock, listener.fileno())]\n"
+        "fds = [n for n in fds if os.path.exists(f'/proc/self/fd/{n}')]\n"
         "reply = {'version': environ.get('FAKE_VERSION', '0.0.0'),\n"
-        "         'api_min': int(environ.get('FAKE_MIN', '1')), 'api_max': int(environ.get('FAKE_MAX', '1')),\n"
+        "         'api_min': int(environ.get('FAKE_MIN', '1')),\n"
+        "         'api_max': int(environ.get('FAKE_MAX', '1')),\n"
         "         'mode': 'private', 'args': args, 'cwd': os.getcwd(), 'pid': os.getpid(),\n"
         "         'ppid': os.getppid(), 'sid': os.getsid(0), 'fds': fds,\n"
         "         'stdio': [os.readlink(f'/proc/self/fd/{n}') for n in range(3)],\n"
@@ -96,7 +98,7 @@ static void setup(void) {
 
 static void teardown(void) {
         static const char *const names[] = {
-                "private/io.nixsandbox", "private/log", "private", "sandboxd", "lock", "starts", "",
+                "private/io.nixsandbox", "private/log", "private", "target", "sandboxd", "lock", "starts", "",
         };
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
@@ -178,6 +180,7 @@ Test(private_daemon, is_started_detached) {
         _cleanup_free_ char *expected = NULL, *log = path_in("private/log");
         _cleanup_(varlink_reply_done) VarlinkReply r = {};
         int stray, kept = open("/dev/null", O_RDONLY);
+        json_object *stdio;
         VarlinkClient *c;
         struct stat st;
         sigset_t set;
@@ -200,8 +203,9 @@ Test(private_daemon, is_started_detached) {
         cr_assert_str_eq(json_text(get(&r, "args"), NULL), expected);
         cr_assert_str_eq(json_text(get(&r, "fds"), NULL), "[0,1,2]");
         cr_assert_str_eq(json_object_get_string(get(&r, "cwd")), "/");
-        cr_assert_str_eq(json_object_get_string(json_object_array_get_idx(get(&r, "stdio"), 0)), "/dev/null");
-        cr_assert_str_eq(json_object_get_string(json_object_array_get_idx(get(&r, "stdio"), 2)), log);
+        stdio = get(&r, "stdio");
+        cr_assert_str_eq(json_object_get_string(json_object_array_get_idx(stdio, 0)), "/dev/null");
+        cr_assert_str_eq(json_object_get_string(json_object_array_get_idx(stdio, 2)), log);
         cr_assert_eq(json_object_get_int64(get(&r, "blocked")), 0);
         cr_assert_eq(json_object_get_int64(get(&r, "ignored")) & (1 << (SIGINT - 1)), 0);
         cr_assert_not(json_object_get_boolean(get(&r, "journal")));
@@ -272,11 +276,18 @@ Test(private_daemon, none_to_start) {
         cr_assert_neq(access(address.private_dir, F_OK), 0);
 }
 
-Test(private_daemon, foreign_directory_is_refused) {
+Test(private_daemon, link_is_refused_and_its_target_untouched) {
+        _cleanup_free_ char *target = path_in("target");
+        struct stat st;
+
         need_no_installed_daemon();
-        cr_assert_eq(symlink("/tmp", address.private_dir), 0);
+        cr_assert_eq(mkdir(target, 0700), 0);
+        cr_assert_eq(chmod(target, 0755), 0);
+        cr_assert_eq(symlink(target, address.private_dir), 0);
         expect_failure(-EPERM, "is not a directory of this user");
         cr_assert_eq(count_starts(), 0);
+        cr_assert_eq(stat(target, &st), 0);
+        cr_assert_eq(st.st_mode & 0777, 0755);
 }
 
 Test(private_daemon, explicit_socket_starts_nothing) {

@@ -52,7 +52,8 @@ Test(varlink_client, sends_a_call) {
 }
 
 Test(varlink_client, replies_cut_at_every_byte) {
-        static const char two[] = "{\"parameters\":{\"n\":1},\"continues\":true}\0{\"parameters\":{\"n\":2}}";
+        static const char two[] = "{\"parameters\":{\"n\":1},\"continues\":true}\0"
+                                  "{\"parameters\":{\"n\":2}}";
         size_t first = strlen(two) + 1;
         VarlinkReply r = {};
 
@@ -105,6 +106,7 @@ Test(varlink_client, garbage) {
 
 /* Lets client and peer take turns until process has something to say. */
 static int feed(size_t size, VarlinkReply *ret) {
+        struct pollfd p = { .fd = varlink_client_fd(client), .events = POLLIN };
         static char junk[64 * KIB];
         int r;
 
@@ -122,7 +124,7 @@ static int feed(size_t size, VarlinkReply *ret) {
 
         do
                 r = varlink_client_process(client, ret);
-        while (r == 0 && poll(&(struct pollfd) { .fd = varlink_client_fd(client), .events = POLLIN }, 1, 0) > 0);
+        while (r == 0 && poll(&p, 1, 0) > 0);
 
         return r;
 }

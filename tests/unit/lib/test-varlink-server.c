@@ -131,7 +131,8 @@ Test(varlink_server, introspection) {
         bool hangup;
 
         cr_assert(fixture_send_message(&fixture, fd, "{\"method\":\"org.varlink.service.GetInfo\"}"));
-        fixture_expect(&fixture, fd, "{\"parameters\":{\"interfaces\":[\"org.varlink.service\",\"test.unit\"],"
+        fixture_expect(&fixture, fd, "{\"parameters\":{"
+                                     "\"interfaces\":[\"org.varlink.service\",\"test.unit\"],"
                                      "\"vendor\":\"vendor\",\"product\":\"product\",\"version\":\"1.2.3\","
                                      "\"url\":\"http://localhost/\"}}");
 

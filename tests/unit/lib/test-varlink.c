@@ -15,7 +15,8 @@ static int parse_call(const char *text, VarlinkCall *ret) {
 Test(varlink, calls) {
         _cleanup_(varlink_call_done) VarlinkCall c = {};
 
-        cr_assert_eq(parse_call(" {\"method\":\"a.b.C\",\"parameters\":{\"x\":[1]},\"more\":true}\n", &c), 0);
+        cr_assert_eq(parse_call(" {\"method\":\"a.b.C\",\"parameters\":{\"x\":[1]},\"more\":true}\n", &c),
+                     0);
         cr_assert_str_eq(c.method, "a.b.C");
         cr_assert_eq(c.flags, VARLINK_MORE);
         cr_assert_str_eq(json_text(c.parameters, NULL), "{\"x\":[1]}");
@@ -33,13 +34,31 @@ Test(varlink, calls) {
 
 Test(varlink, no_calls) {
         static const char *const bad[] = {
-                "", " ", "{", "{}", "[]", "\"a.b.C\"", "null", "{\"method\":null}", "{\"method\":1}",
-                "{\"method\":\"\"}", "{\"method\":\"a b\"}", "{\"method\":\"a\\nb\"}", "{\"method\":\"a\\u0000\"}",
-                "{\"method\":\"a.\xc3\xa4\"}", "{\"parameters\":{}}", "{\"method\":\"a.b.C\",\"parameters\":1}",
-                "{\"method\":\"a.b.C\",\"parameters\":[]}", "{\"method\":\"a.b.C\",\"more\":1}",
-                "{\"method\":\"a.b.C\",\"more\":true,\"oneway\":true}", "{\"method\":\"a.b.C\",\"upgrade\":true}",
-                "{\"method\":\"a.b.C\",\"Method\":\"a.b.C\"}", "{\"method\":\"a.b.C\"}{}", "{\"method\":\"a.b.C\"",
-                "{'method':'a.b.C'}", "{\"method\":\"a.b.C\",}",
+                "",
+                " ",
+                "{",
+                "{}",
+                "[]",
+                "\"a.b.C\"",
+                "null",
+                "{\"method\":null}",
+                "{\"method\":1}",
+                "{\"method\":\"\"}",
+                "{\"method\":\"a b\"}",
+                "{\"method\":\"a\\nb\"}",
+                "{\"method\":\"a\\u0000\"}",
+                "{\"method\":\"a.\xc3\xa4\"}",
+                "{\"parameters\":{}}",
+                "{\"method\":\"a.b.C\",\"parameters\":1}",
+                "{\"method\":\"a.b.C\",\"parameters\":[]}",
+                "{\"method\":\"a.b.C\",\"more\":1}",
+                "{\"method\":\"a.b.C\",\"more\":true,\"oneway\":true}",
+                "{\"method\":\"a.b.C\",\"upgrade\":true}",
+                "{\"method\":\"a.b.C\",\"Method\":\"a.b.C\"}",
+                "{\"method\":\"a.b.C\"}{}",
+                "{\"method\":\"a.b.C\"",
+                "{'method':'a.b.C'}",
+                "{\"method\":\"a.b.C\",}",
         };
         VarlinkCall c = {};
         char text[400];
