@@ -98,7 +98,8 @@ static void setup(void) {
 
 static void teardown(void) {
         static const char *const names[] = {
-                "private/io.nixsandbox", "private/log", "private", "target", "sandboxd", "lock", "starts", "",
+                "private/io.nixsandbox", "private/log", "private", "target", "sandboxd", "lock", "starts",
+                "",
         };
 
         for (size_t i = 0; i < ELEMENTSOF(names); i++) {
