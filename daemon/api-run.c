@@ -80,11 +80,11 @@ static int refuse_choice(VarlinkLink *link, const Manager *m, const RunParameter
                               quoted ?: "");
                 break;
         case CHOICE_E_NO_INTERPRETER:
-                quoted = text_quote(p->interpreter ?: p->environment, NAME_MAX_LENGTH);
+                quoted = text_quote(p->interpreter, NAME_MAX_LENGTH);
                 r = api_error(link, API_ERROR("NoSuchInterpreter"), "interpreter", p->interpreter,
                               "Environment '%s' has no interpreter %s. There are python, bash and node; environment "
                               "'default' has all of them.",
-                              s ? s->environment->name : p->environment ?: ENVIRONMENT_DEFAULT, quoted ?: "");
+                              p->environment ?: (s ? s->environment->name : ENVIRONMENT_DEFAULT), quoted ?: "");
                 break;
         case CHOICE_E_MISMATCH:
                 quoted = text_quote(p->environment, NAME_MAX_LENGTH);
@@ -99,6 +99,18 @@ static int refuse_choice(VarlinkLink *link, const Manager *m, const RunParameter
         return r < 0 ? r : 1;
 }
 
+static int refuse_sessions(VarlinkLink *link, uint64_t max) {
+        _cleanup_json_ json_object *p = json_object_new_object();
+
+        if (!p || json_put_uint(p, "max", max) < 0 ||
+            json_put_string(p, "message",
+                            "You have as many sessions as user.max_sessions allows. End one with 'sandboxctl "
+                            "kill'.") < 0)
+                return -ENOMEM;
+        (void) varlink_error(link, API_ERROR("TooManySessions"), p);
+        return 0;
+}
+
 /* Whether the peer's uid may have one more session of this size (row R5). */
 static int check_caps(VarlinkLink *link, const Manager *m, uid_t uid, const Limits *limits) {
         const User *u = user_find(m->users, uid);
@@ -107,10 +119,7 @@ static int check_caps(VarlinkLink *link, const Manager *m, uid_t uid, const Limi
         if (!u)
                 return 0;
         if (u->n_sessions >= m->config->user.sessions_max)
-                r = api_error(link, API_ERROR("TooManySessions"), NULL, NULL,
-                              "You have %u sessions, the most that user.max_sessions allows. End one with "
-                              "'sandboxctl kill'.",
-                              u->n_sessions);
+                r = refuse_sessions(link, m->config->user.sessions_max);
         else if (m->config->user.memory_mb_max - MIN(m->config->user.memory_mb_max, u->memory_mb) <
                  limits->memory_mb)
                 r = api_error(link, API_ERROR("LimitExceeded"), "limit", "memory",
@@ -157,6 +166,12 @@ static int run_in_new_session(VarlinkLink *link, Manager *m, const RunParameters
         EnvironmentChoice choice;
         Limits base, limits, turn;
         int r;
+
+        if (m->stopping) {
+                r = api_error(link, API_ERROR("StartFailed"), NULL, NULL,
+                              "sandboxd is stopping: try again in a moment.");
+                return r < 0 ? r : 1;
+        }
 
         r = environment_choose_new(m->config->environments, p->environment, p->interpreter, !!p->session,
                                    &choice);

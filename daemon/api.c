@@ -96,6 +96,22 @@ int api_dispatch(VarlinkLink *link, json_object *parameters, const JsonField *ta
         return 1;
 }
 
+static int refuse_ended(VarlinkLink *link, const char *session, const char *quoted, const char *reason) {
+        _cleanup_json_ json_object *p = json_object_new_object();
+        _cleanup_free_ char *message = NULL;
+
+        if (asprintf(&message, "Session %s has ended: %s. Run with its name again to get a new, empty one.",
+                     quoted, reason) < 0) {
+                message = NULL;
+                return -ENOMEM;
+        }
+        if (!p || json_put_string(p, "session", session) < 0 || json_put_string(p, "reason", reason) < 0 ||
+            json_put_string(p, "message", message) < 0)
+                return -ENOMEM;
+        (void) varlink_error(link, API_ERROR("SessionEnded"), p);
+        return 0;
+}
+
 /* A session that is not there, or that the peer may not see, which must look alike. */
 static int refuse_missing(VarlinkLink *link, Manager *m, const char *name_or_id) {
         const char *reason = event_log_end_reason(&m->events, varlink_link_peer(link)->uid, name_or_id);
@@ -105,9 +121,7 @@ static int refuse_missing(VarlinkLink *link, Manager *m, const char *name_or_id)
         if (!quoted)
                 return -ENOMEM;
         if (reason)
-                r = api_error(link, API_ERROR("SessionEnded"), "session", name_or_id,
-                              "Session %s has ended: %s. Run with its name again to get a new, empty one.",
-                              quoted, reason);
+                r = refuse_ended(link, name_or_id, quoted, reason);
         else
                 r = api_error(link, API_ERROR("NoSuchSession"), "session", name_or_id,
                               "You have no session %s. See 'sandboxctl list', or run with this name to "
@@ -140,7 +154,7 @@ int api_find_session(VarlinkLink *link, Manager *m, const char *project, const c
         if (!name_is_valid(name_or_id)) {
                 _cleanup_free_ char *quoted = text_quote(name_or_id, NAME_MAX_LENGTH);
 
-                r = api_error(link, API_ERROR("BadName"), "name", NULL,
+                r = api_error(link, API_ERROR("BadName"), "name", name_or_id,
                               "%s is no session name: letters, digits, '-' and '_', starting with a letter "
                               "or digit, at most %u characters.",
                               quoted ?: "This", NAME_MAX_LENGTH);
