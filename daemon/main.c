@@ -21,6 +21,7 @@
 
 #include "daemon/listen.h"
 #include "daemon/manager.h"
+#include "lib/daemon-launch.h"
 #include "lib/log.h"
 #include "lib/version.h"
 
@@ -183,7 +184,7 @@ static int setup_manager(Config *config, int listen_fd, Manager **ret, char **re
         return 0;
 }
 
-static int run(int argc, char *argv[], char **reterr_why) {
+static int run(int argc, char *argv[], int *reterr_status, char **reterr_why) {
         _cleanup_(config_freep) Config *config = NULL;
         _cleanup_(manager_freep) Manager *m = NULL;
         _cleanup_close_ int lock_fd = -EBADF, listen_fd = -EBADF;
@@ -208,6 +209,8 @@ static int run(int argc, char *argv[], char **reterr_why) {
         if (r < 0)
                 return r;
         lock_fd = runtime_lock(arg_runtime_dir, reterr_why);
+        if (lock_fd == -EBUSY)
+                *reterr_status = SANDBOXD_EXIT_LOCKED; /* whoever started us may use the other one */
         if (lock_fd < 0)
                 return lock_fd;
         listen_fd = listen_open(arg_socket, reterr_why);
@@ -233,13 +236,13 @@ static int run(int argc, char *argv[], char **reterr_why) {
 
 int main(int argc, char *argv[]) {
         _cleanup_free_ char *why = NULL;
-        int r;
+        int r, status = EXIT_FAILURE;
 
         log_open("sandboxd", LOG_INFO);
-        r = run(argc, argv, &why);
+        r = run(argc, argv, &status, &why);
         if (r < 0 && why)
                 log_error("%s", why);
         else if (r < 0 && r != -EINVAL)
                 (void) log_error_errno(r, "Failed: %m");
-        return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+        return r < 0 ? status : EXIT_SUCCESS;
 }
