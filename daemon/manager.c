@@ -63,7 +63,6 @@ static int manager_setup_event(Manager *m) {
         if (r < 0)
                 return r;
         (void) sd_event_source_set_description(m->gc_source, "manager-gc");
-        (void) sd_event_source_set_priority(m->gc_source, SD_EVENT_PRIORITY_IDLE);
         r = sd_event_source_set_enabled(m->gc_source, SD_EVENT_OFF);
         if (r < 0)
                 return r;

@@ -48,7 +48,6 @@ static void session_remove_on_time(Session *s, uint64_t now) {
 
         s->retry_at = 0;
         session_set_state(s, SESSION_DEAD, NULL);
-        session_answer_end_waiters(s);
         manager_queue_gc(s->manager);
 }
 
@@ -82,6 +81,7 @@ int session_thaw(Session *s) {
         if (r < 0)
                 return r;
         session_set_state(s, SESSION_RUNNING, NULL);
+        s->idle_since = now_monotonic(); /* whoever thaws it wants it awake for a while */
         session_arm_timer(s);
         return 0;
 }

@@ -31,6 +31,5 @@ uint64_t session_turns_next_deadline(const Session *s);
 extern const AgentLinkHandlers session_agent_handlers;
 
 /* session.c */
-void session_answer_end_waiters(Session *s);
 void session_on_hello(Session *s);
 void session_on_agent_gone(Session *s, const char *why);

@@ -132,6 +132,22 @@ int session_new(Manager *m, const SessionRequest *request, Session **ret) {
         return 0;
 }
 
+static void session_answer_end_waiters(Session *s) {
+        _cleanup_json_ json_object *reply = NULL;
+
+        if (s->n_end_waiters == 0)
+                return;
+
+        reply = json_object_new_object();
+        if (!reply || json_put_string(reply, "id", s->id) < 0)
+                log_oom();
+        for (size_t i = 0; i < s->n_end_waiters; i++) {
+                (void) varlink_reply(s->end_waiters[i], reply);
+                (void) varlink_link_unref(s->end_waiters[i]);
+        }
+        s->end_waiters = mfree(s->end_waiters);
+}
+
 Session *session_free(Session *s) {
         if (!s)
                 return NULL;
@@ -149,10 +165,8 @@ Session *session_free(Session *s) {
                 manager_unlink_session(s->manager, s);
                 user_release(&s->manager->users, s->user, s->limits.memory_mb);
         }
+        session_answer_end_waiters(s); /* now that it is not charged any more either */
         peer_cred_done(&s->peer);
-        for (size_t i = 0; i < s->n_end_waiters; i++)
-                (void) varlink_link_unref(s->end_waiters[i]);
-        free(s->end_waiters);
         free(s->name);
         free(s->project);
         return mfree(s);
@@ -194,19 +208,6 @@ void session_end(Session *s, const char *reason) {
         s->ended = now_monotonic();
         s->retry_at = s->pid > 0 ? 0 : s->ended;
         session_arm_timer(s);
-}
-
-void session_answer_end_waiters(Session *s) {
-        _cleanup_json_ json_object *reply = json_object_new_object();
-
-        if (!reply || json_put_string(reply, "id", s->id) < 0)
-                log_oom();
-        for (size_t i = 0; i < s->n_end_waiters; i++) {
-                (void) varlink_reply(s->end_waiters[i], reply);
-                (void) varlink_link_unref(s->end_waiters[i]);
-        }
-        s->end_waiters = mfree(s->end_waiters);
-        s->n_end_waiters = 0;
 }
 
 int session_add_end_waiter(Session *s, VarlinkLink *link) {
