@@ -84,30 +84,40 @@ static const char *start_advice(const char *text) {
         return "";
 }
 
-static void session_start_on_exit(Session *s, bool killed_by_us) {
-        _cleanup_free_ char *text = NULL, *quoted = NULL, *why = NULL;
-        bool transient;
+/* Why a jail ended without a hello: what bubblewrap said, else what was wrong with the agent. */
+static char *start_explain(const Session *s, const char *text) {
+        _cleanup_free_ char *quoted = NULL;
+        char *why;
+        int r;
+
+        if (text && *text) {
+                quoted = text_quote(text, START_TEXT_MAX);
+                r = asprintf(&why, "The sandbox could not be built: %s.%s", quoted ?: "", start_advice(text));
+        } else
+                r = asprintf(&why, "The sandbox's agent is of no use: %s.", s->agent_fault ?: "it said nothing");
+        return r < 0 ? NULL : why;
+}
+
+static void session_start_on_exit(Session *s, bool killed) {
+        _cleanup_free_ char *text = NULL, *why = NULL;
+        /* What we had to kill for a fault of its agent would have it again. */
+        bool faulty = s->agent_fault && s->start_deadline == USEC_INFINITY, transient;
 
         session_read_stderr(s);
         if (buffer_take(&s->stderr_text, &text, NULL) < 0)
                 text = NULL;
         session_drop_jail(s);
 
-        transient = killed_by_us || (text && strstr(text, strerror(EAGAIN))) ||
+        transient = (killed && !faulty) || (text && strstr(text, strerror(EAGAIN))) ||
                     (text && strstr(text, strerror(ENOMEM)));
         if (transient && session_start_again(s))
                 return;
 
-        if (killed_by_us)
+        if (killed && !faulty)
                 session_start_fail(s, "The sandbox did not come up in time. The machine may be overloaded: "
                                       "try again.");
         else {
-                const char *said = text && *text ? text : s->agent_fault ?: "no message";
-
-                quoted = text_quote(said, START_TEXT_MAX);
-                if (asprintf(&why, "The sandbox could not be built: %s.%s", quoted ?: "",
-                             start_advice(said)) < 0)
-                        why = NULL;
+                why = start_explain(s, text);
                 session_start_fail(s, why ?: "The sandbox could not be built.");
         }
 }
@@ -122,21 +132,22 @@ static int on_jail_exit(sd_event_source *source, int fd, uint32_t revents, void 
         switch (s->state) {
         case SESSION_STARTING:
                 session_start_on_exit(s, info.si_code == CLD_KILLED && info.si_status == SIGKILL);
-                break;
+                return 0;
         case SESSION_RUNNING:
         case SESSION_STANDBY:
         case SESSION_FROZEN:
                 session_on_agent_gone(s, "its jail ended");
                 break;
         case SESSION_STOPPING:
-                session_drop_jail(s);
-                s->retry_at = now_monotonic();
-                session_arm_timer(s);
                 break;
         case SESSION_DEAD:
         case _SESSION_STATE_MAX:
                 assert_se(false);
         }
+
+        session_drop_jail(s);
+        s->retry_at = now_monotonic();
+        session_arm_timer(s);
         return 0;
 }
 
@@ -173,6 +184,7 @@ void session_start(Session *s) {
 
         s->start_tries++;
         s->retry_at = 0;
+        s->agent_fault = NULL;
         s->start_deadline = now_monotonic() + SESSION_START_USEC;
         if (s->cgroup)
                 request.n_join_fds = cgroup_join_fds(s->cgroup, &request.join_fds);

@@ -12,6 +12,9 @@
 #include "daemon/turn-reply.h"
 #include "lib/log.h"
 
+/* How long a jail whose agent is of no use may take to end by itself. */
+#define SESSION_FAULT_USEC USEC_PER_SEC
+
 static void session_queue_push(Session *s, Turn *t) {
         t->next = NULL;
         if (s->queue_last)
@@ -47,15 +50,15 @@ static void session_queue_remove(Session *s, Turn *t) {
                 }
 }
 
-static void session_set_backstop(Session *s, uint64_t usec) {
-        s->backstop = now_monotonic() + usec + AGENT_BACKSTOP_USEC;
-        session_arm_timer(s);
+/* Time that is not the turn's: the agent counts from when it has the turn and its interpreter is ready. */
+static uint64_t session_start_allowance(const Session *s) {
+        return s->state == SESSION_STARTING ? SESSION_START_USEC * SESSION_START_TRIES : 0;
 }
 
-/* The agent counts a turn's time from when it gets it, so a slow start must not eat it up. */
-static uint64_t session_backstop_of(const Session *s, const Turn *t) {
-        return t->timeout_usec +
-               (s->state == SESSION_STARTING ? SESSION_START_USEC * SESSION_START_TRIES : 0);
+static void session_set_backstop(Session *s, const Turn *t) {
+        s->backstop = now_monotonic() + session_start_allowance(s) + AGENT_START_USEC + t->timeout_usec +
+                      AGENT_BACKSTOP_USEC;
+        session_arm_timer(s);
 }
 
 void session_turns_dispatch(Session *s) {
@@ -78,7 +81,7 @@ void session_turns_dispatch(Session *s) {
         r = agent_link_execute(s->agent, t->number, t->interpreter, t->timeout_usec, t->code, t->code_size);
         if (r < 0)
                 return session_on_agent_gone(s, "its agent does not take requests");
-        session_set_backstop(s, session_backstop_of(s, t));
+        session_set_backstop(s, t);
 }
 
 void session_enqueue(Session *s, Turn *t) {
@@ -94,7 +97,12 @@ void session_turns_on_agent_lost(Session *s) {
         s->backstop = 0;
         if (!t)
                 return;
+        if (t->abandoned) {
+                (void) turn_free(t);
+                return;
+        }
 
+        t->interrupt_sent = false;
         t->next = s->queue_first;
         s->queue_first = t;
         if (!s->queue_last)
@@ -237,10 +245,12 @@ static void on_hello(AgentLink *l, void *userdata) {
 static void on_lost(AgentLink *l, const char *why, void *userdata) {
         Session *s = userdata;
 
-        /* While it starts, the end of the jail's process tells more; it follows at once. */
+        /* While it starts, the end of the jail's process tells more; it follows at once, or is made to. */
         if (s->state == SESSION_STARTING) {
                 s->agent = agent_link_free(s->agent);
                 s->agent_fault = why;
+                s->start_deadline = MIN(s->start_deadline, now_monotonic() + SESSION_FAULT_USEC);
+                session_arm_timer(s);
         } else
                 session_on_agent_gone(s, why);
 }
@@ -290,7 +300,8 @@ bool session_interrupt(Session *s) {
         if (agent_link_interrupt(s->agent) < 0)
                 session_on_agent_gone(s, "its agent does not take requests");
         else
-                s->backstop = MIN(s->backstop, now_monotonic() + AGENT_BACKSTOP_USEC);
+                s->backstop = MIN(s->backstop, now_monotonic() + session_start_allowance(s) +
+                                                       AGENT_BACKSTOP_USEC);
         session_arm_timer(s);
         return true;
 }
