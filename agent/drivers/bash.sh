@@ -5,30 +5,32 @@ builtin eval -- "${BASH_EXECUTION_STRING#*$'\n'}"; builtin eval -- "$__sandbox_l
 #
 # Theory of operation
 #
-# Code of a turn is evaluated in this very shell, at top level and outside any function, so that declare, set,
-# cd and exec mean what they mean in a script. The first line of this file evaluates the others and then, for
-# ever, the loop: bash counts the lines of evaluated code from the line that the eval is on, and people want
-# "line 3" to be the third of theirs. A stray break leaves the loop; it evaluates itself again.
+# Code of a turn is evaluated in this very shell, at top level and outside any function, so that declare,
+# set, cd and exec mean what they mean in a script. The first line of this file evaluates the rest, then for
+# ever the loop: bash counts the lines of evaluated code from the line that the eval is on, and people want
+# "line 3" to be the third of theirs. A stray break leaves the loop, so it evaluates itself again.
 #
-# What ends a shell (exit, set -e, set -u, HUP, INT, TERM) ends in the EXIT trap, and that executes bash anew in
-# the same process: pid, children, descriptors, cwd, umask and limits stay by themselves. Everything else is
-# written as a script by a forked copy into a pipe and read back from it by the new shell; no file, no
-# external program, no environment. Only the job table is not restored: wait does not know older children.
+# What ends a shell (exit, set -e, set -u, HUP, INT, TERM) ends in the EXIT trap, and that executes bash anew
+# in the same process: pid, children, descriptors, cwd, umask and limits stay by themselves. All the rest is
+# written as a script by a fork into a pipe, and read from it by the new shell: no file, no external program,
+# no environment. The job table, coprocesses and completions are not restored: wait does not know the
+# children from before. Interrupts take the same way, as bash can abandon code in no other.
 #
 # The user's code shares this shell, so whatever it does to options, functions, traps and variables must not
-# reach the driver: it calls nothing but `builtin X` and itself, all its names begin with __sandbox_, its
-# functions were parsed before there were aliases, and they run in conditions, where neither errexit nor
-# ERR traps apply. Code that fights the driver loses its session, but never hangs it: all that can be broken
-# ends in the exit of this process, and the agent starts another.
+# reach the driver. It calls nothing but `builtin X` and itself, its names begin with __sandbox_, its
+# functions were parsed before there were aliases, and they run in conditions, where neither errexit nor ERR
+# traps apply. Code that fights the driver can lose its session but not hang it: whatever breaks ends in the
+# exit of this process, and the agent starts another.
 #
-# Descriptors: 77 the control socket, 78 and 79 stdout and stderr of turns; close-on-exec. They are higher than
-# what people number by hand and bash uses for <(…), and low enough for a small ulimit -n. The driver's own
-# 0 to 2 are /dev/null: this hides what set -x and DEBUG traps print about it.
+# Descriptors: 76 /dev/null, 77 the control socket, 78 and 79 stdout and stderr of turns; all close-on-exec.
+# These are above the numbers that people choose and that bash takes for <(…), and fit in a small ulimit -n.
+# While code runs, its 0 to 2 are copies, and bash puts the driver's own aside above 79. Those are /dev/null,
+# which hides what set -x and DEBUG traps print about the driver.
 
 # ---- between two turns
 
-# Reports the turn that has ended, if there was one, and receives the next. Always false, as the condition of
-# an until: after set -n nothing is executed and the last status, 0, ends the loop, where a while would spin.
+# Reports the turn that has ended, if there was one, and receives the next. It is the condition of an until,
+# and never true: after set -n nothing is executed, and the last status, 0, ends an until but not a while.
 __sandbox_next() {
         [[ ! ${__sandbox_token-} ]] || __sandbox_status=$1
         __sandbox_arguments=("${@:2}")
@@ -36,37 +38,42 @@ __sandbox_next() {
         builtin set +kx
         __sandbox_mend
         # Without its token or a stream a turn cannot be ended, nor the next one run.
-        [[ -v __sandbox_token && -e /dev/fd/78 && -e /dev/fd/79 ]] || __sandbox_end
+        [[ -v __sandbox_token && -e /dev/fd/76 && -e /dev/fd/78 && -e /dev/fd/79 ]] || __sandbox_end
+        builtin declare -F trap || __sandbox_wrap_trap
         __sandbox_report kept
         __sandbox_receive
         builtin return 1
 }
 
-# A function named builtin or disabled builtins would take the driver apart. They are undone by what no user
-# can redefine: an assignment, which turns posix mode on, and a special builtin, which then goes before functions.
+# A function named builtin and disabled builtins would take the driver apart. They are undone by what nobody
+# can redefine: an assignment, which turns posix mode on, and unset, which then goes before functions.
 __sandbox_mend() {
         builtin enable eval exec exit local mapfile printf read return set source trap
         builtin printf -v __sandbox_probe mended
-        if [[ $__sandbox_probe != mended ]]; then
-                [[ -o posix ]] || __sandbox_probe=$BASHOPTS POSIXLY_CORRECT=
+        if [[ ${__sandbox_probe-} != mended ]]; then
+                [[ -o posix ]] || __sandbox_probe=:$BASHOPTS: POSIXLY_CORRECT=
                 unset -f builtin enable
+                enable builtin printf unset
                 if [[ $__sandbox_probe ]]; then
-                        unset -v POSIXLY_CORRECT
+                        builtin unset -v POSIXLY_CORRECT
                         # Leaving posix mode sets these two as it likes.
-                        [[ :$__sandbox_probe: != *:expand_aliases:* ]] || builtin shopt -s expand_aliases
-                        [[ :$__sandbox_probe: == *:inherit_errexit:* ]] || builtin shopt -u inherit_errexit
+                        [[ $__sandbox_probe != *:expand_aliases:* ]] || builtin shopt -s expand_aliases
+                        [[ $__sandbox_probe == *:inherit_errexit:* ]] || builtin shopt -u inherit_errexit
                 fi
                 builtin printf 'bash: functions named builtin and enable do not outlive a turn\n' >&79
         fi
         __sandbox_probe=
 }
 
-# The empty line first ends what the code itself may have written to the socket.
+# The token goes first: whoever sees the report may send a signal, and that is none of the turn's any more.
+# The empty line ends what the code itself may have written to the socket.
 __sandbox_report() {
-        if [[ $__sandbox_token ]]; then
-                builtin printf '\ndone %s %d %s\n' "$__sandbox_token" "$__sandbox_status" "$1" >&77 || __sandbox_end
-                __sandbox_token=
-        fi
+        builtin local __sandbox_reported
+        __sandbox_reported=$__sandbox_token     # not by builtin local, which splits words and minds set -k
+        __sandbox_token=
+        [[ ! $__sandbox_reported ]] ||
+                builtin printf '\ndone %s %d %s\n' "$__sandbox_reported" "$__sandbox_status" "$1" >&77 ||
+                __sandbox_end
 }
 
 # The token is set when all is read: until then a signal is none of a turn's.
@@ -94,6 +101,7 @@ __sandbox_recall() {
 __sandbox_end() {
         builtin trap - EXIT
         builtin exit 0
+        [[ ${__sandbox_nothing?} ]]             # without builtins, such an error is an end as well
 }
 
 # ---- from the end of a shell to the next one
@@ -110,9 +118,9 @@ __sandbox_signal() {
 
 # The first part of the EXIT trap: puts away what would get in the way of the rest.
 __sandbox_leave() {
-        __sandbox_status=$1 __sandbox_options=:$SHELLOPTS:$BASHOPTS: __sandbox_leaving=yes
+        __sandbox_status=$1 __sandbox_set=$SHELLOPTS __sandbox_shopt=$BASHOPTS __sandbox_leaving=yes
         builtin set +eEkvx
-        # In a function, the arguments are the function's: those at the begin of the turn are the best there is.
+        # In a function these are the function's, and those from the turn's begin are the best there is.
         __sandbox_leaving_function=${FUNCNAME[1]-}
         [[ $__sandbox_leaving_function ]] || __sandbox_arguments=("${@:2}")
         __sandbox_mend
@@ -133,15 +141,17 @@ __sandbox_leave() {
         fi
 }
 
-# Never returns. The fork that writes the state is begun first, and its pipe is open until the shell is replaced.
+# Never returns. The fork that writes the state begins first; its pipe stays open for the called function.
 __sandbox_resume() {
         [[ $__sandbox_leaving != exit ]] || builtin unset -f exit
         builtin mapfile -t -d '' __sandbox_argv </proc/self/cmdline
-        __sandbox_replace "${__sandbox_argv[@]::6}" "$__sandbox_token" "$__sandbox_status" <(__sandbox_write)
+        __sandbox_traps=$(builtin trap -p)      # which <(…) does not know
+        __sandbox_replace "${__sandbox_argv[@]::6}" "$__sandbox_token" "$__sandbox_status" \
+                <(__sandbox_write)
 } 2>/dev/null
 
-# Executes bash anew: as it was called, and with the turn's token and status and the state to read. Only 0 to 2 do
-# not take close-on-exec over from 77 to 79, hence the detour to 75. If exec fails, the shell ends.
+# Executes bash anew, as it was called, with the turn's token and status and the state to read. Only 0 to 2
+# do not take close-on-exec over from 77 to 79, hence the detour to 75. If exec fails, the shell ends.
 __sandbox_replace() {
         # A signal that is ignored over exec could never be trapped again.
         builtin trap - HUP INT QUIT USR1 USR2 PIPE ALRM TERM CHLD CONT TSTP TTIN TTOU XCPU XFSZ
@@ -152,7 +162,6 @@ __sandbox_replace() {
 # Runs in a fork. When exit was called in a function, the locals of all functions are still there, and would
 # be taken for globals: errexit in an eval drops the scopes of all functions before the EXIT trap runs.
 __sandbox_write() {
-        __sandbox_traps=$(builtin trap -p)
         if [[ $__sandbox_leaving_function ]]; then
                 (
                         builtin trap __sandbox_write_state EXIT
@@ -163,8 +172,8 @@ __sandbox_write() {
         fi
 }
 
-# The script that restores the state. What comes in by declare -p calls declare by its bare name, so it goes before
-# the functions; what changes how code is read or when traps run goes last.
+# The script that restores the state. The output of declare and alias calls them by their bare names, so it
+# goes before the functions; what changes how code is read, and when traps run, goes last.
 __sandbox_write_state() {
         builtin local __sandbox_text __sandbox_name
         builtin set +e
@@ -181,20 +190,17 @@ __sandbox_write_state() {
                 [[ -v $__sandbox_name ]] || builtin printf 'builtin unset -v %s\n' "$__sandbox_name"
         done
         builtin unset -v POSIXLY_CORRECT BASH_SUBSHELL BASH_EXECUTION_STRING __sandbox_text __sandbox_name \
-                __sandbox_state __sandbox_leaving __sandbox_argv
+                __sandbox_state __sandbox_leaving __sandbox_argv __sandbox_code
         builtin declare -p
         builtin alias -p
 
         builtin printf 'builtin shopt -s extglob\n'             # their patterns may need it
         builtin declare -f
         __sandbox_write_lines "$(builtin declare -F)"
-        __sandbox_write_lines "$(builtin set +o)"
-        for __sandbox_name in errexit errtrace keyword verbose xtrace; do
-                [[ $__sandbox_options != *:$__sandbox_name:* ]] ||
-                        builtin printf 'builtin set -o %s\n' "$__sandbox_name"
-        done
-        __sandbox_write_lines "$(builtin shopt -p)"
-        [[ $__sandbox_options != *:expand_aliases:* ]] || builtin printf 'builtin shopt -s expand_aliases\n'
+        # First all that are off. Some are not what they were in a fork, others change when yet others do.
+        __sandbox_write_lines "$(builtin shopt -p; builtin set +o)"
+        builtin printf 'builtin set -o %s\n' "${__sandbox_set//:/$'\nbuiltin set -o '}"
+        builtin printf 'builtin shopt -s %s\n' "${__sandbox_shopt//:/$'\nbuiltin shopt -s '}"
         __sandbox_text=$'\n'$__sandbox_traps
         builtin printf '%s\n__sandbox_state=kept\n' "${__sandbox_text//$'\ntrap -- '/$'\nbuiltin trap -- '}"
 }
@@ -215,21 +221,24 @@ __sandbox_resumed() {
 
 # ---- traps
 
-# The user's actions for EXIT, ERR, DEBUG and RETURN are kept in __sandbox_actions, and the shell has guards, which
-# evaluate them unless it is about the driver. This wrapper makes it look as if there were no guards.
-trap() {
-        { builtin local -; builtin set +x; } 2>/dev/null
-        if (($# == 0)) || [[ $1 == -p ]]; then
-                __sandbox_list_traps "${@:2}"
-        elif [[ $1 == -[lP] ]]; then
-                builtin trap "$@"
-        else
-                __sandbox_set_traps "$@"
-        fi
+# The user's actions for EXIT, ERR, DEBUG and RETURN are kept in __sandbox_actions, and the shell has guards,
+# which evaluate them unless it is about the driver. This wrapper makes it look as if there were no guards.
+__sandbox_wrap_trap() {
+        trap() {
+                { builtin local -; builtin set +x; } 2>/dev/null
+                if (($# == 0)) || [[ $1 == -p ]]; then
+                        __sandbox_list_traps "${@:2}"
+                elif [[ $1 == -[lP] ]]; then
+                        builtin trap "$@"
+                else
+                        __sandbox_set_traps "$@"
+                fi
+        }
 }
 
 __sandbox_set_traps() {
-        builtin local __sandbox_action=- __sandbox_each __sandbox_name __sandbox_failed=0
+        builtin local __sandbox_action __sandbox_each __sandbox_name __sandbox_failed
+        __sandbox_action=- __sandbox_failed=0
         [[ $1 != -- ]] || builtin shift
         # One argument, or a number as the first, means that all are signals to reset.
         if (($# > 1)) && [[ ! $1 || $1 == *[!0-9]* ]]; then
@@ -249,7 +258,10 @@ __sandbox_set_traps() {
                         ;;
                 *)      # those of a subshell end nothing but the subshell
                         [[ $__sandbox_name != EXIT ]] || __sandbox_actions[EXIT]=
-                        builtin trap -- "$__sandbox_action" "$__sandbox_each" || __sandbox_failed=1
+                        if ! builtin trap -- "$__sandbox_action" "$__sandbox_each" 2>/dev/null; then
+                                __sandbox_bad_signal "$__sandbox_each"
+                                __sandbox_failed=1
+                        fi
                         ;;
                 esac
         done
@@ -270,10 +282,18 @@ __sandbox_name_signal() {
         esac
 }
 
+# What bash says, but with the line that trap was called on.
+__sandbox_bad_signal() {
+        builtin printf 'bash: line %d: trap: %s: invalid signal specification\n' "${BASH_LINENO[2]}" "$*" >&2
+}
+
 # The shell's own list without the guards, and with the user's actions instead.
 __sandbox_list_traps() {
         builtin local __sandbox_text __sandbox_name __sandbox_each
-        __sandbox_text=$(builtin trap -p "$@") || builtin return
+        if ! __sandbox_text=$(builtin trap -p "$@" 2>/dev/null); then
+                __sandbox_bad_signal "$@"
+                builtin return 1
+        fi
         __sandbox_text+=$'\n'
         for __sandbox_name in "${!__sandbox_guards[@]}"; do
                 for __sandbox_each in "$__sandbox_name" "SIG$__sandbox_name"; do
@@ -286,7 +306,8 @@ __sandbox_list_traps() {
                 __sandbox_name_signal "$__sandbox_each"
                 case $__sandbox_name:${__sandbox_actions[$__sandbox_name]-} in
                 EXIT:?* | DEBUG:?* | ERR:?* | RETURN:?*)
-                        builtin printf 'trap -- %s %s\n' "${__sandbox_actions[$__sandbox_name]@Q}" "$__sandbox_name"
+                        __sandbox_each=${__sandbox_actions[$__sandbox_name]}
+                        builtin printf 'trap -- %s %s\n' "${__sandbox_each@Q}" "$__sandbox_name"
                         ;;
                 esac
         done
@@ -296,11 +317,12 @@ __sandbox_list_traps() {
 # ---- the start
 
 readonly -f __sandbox_next __sandbox_mend __sandbox_report __sandbox_receive __sandbox_recall __sandbox_end \
-        __sandbox_signal __sandbox_leave __sandbox_resume __sandbox_replace __sandbox_write __sandbox_write_state \
-        __sandbox_write_lines __sandbox_resumed __sandbox_set_traps __sandbox_name_signal __sandbox_list_traps
+        __sandbox_signal __sandbox_leave __sandbox_resume __sandbox_replace __sandbox_write \
+        __sandbox_write_state __sandbox_write_lines __sandbox_resumed __sandbox_wrap_trap \
+        __sandbox_set_traps __sandbox_name_signal __sandbox_bad_signal __sandbox_list_traps
 
-# Moves descriptor 0 to a number above 2 with close-on-exec, which bash offers no words for: it has the copies
-# that it makes itself, of what a redirection hides, and a copy of such a copy.
+# Copies descriptor 0 to a number with close-on-exec, for which bash has no words: only the copies that it
+# makes itself, of what a redirection hides, have it, and copies of such a copy.
 __sandbox_keep() {
         local __sandbox_copy=10
         while [[ -e /dev/fd/$__sandbox_copy ]]; do
@@ -318,24 +340,31 @@ __sandbox_keep 78
 exec 0<&75 75<&-
 __sandbox_keep 79
 exec 0</dev/null 1>/dev/null
+__sandbox_keep 76
 unset -f __sandbox_keep
 
-# Both are evaluated at top level, and after a call that sets $? to what the code is to see, in a condition again.
-printf -v __sandbox_loop 'until __sandbox_next "$?" "$@"; do if __sandbox_recall; then %s; else %s; fi; done; %s' \
-        'builtin eval -- "$__sandbox_code" </dev/null >&78 2>&79'{,} 'builtin eval -- "$__sandbox_loop"'
-printf -v __sandbox_code '{ __sandbox_leave "$?" "$@"; } 2>/dev/null; if __sandbox_recall; then %s; else %s; fi; %s' \
-        'builtin eval -- "${__sandbox_actions[EXIT]-}" </dev/null >&78 2>&79'{,} __sandbox_resume
+# Evaluated at top level, after a call that sets $? to what the code is to see, and that is in a condition.
+printf -v __sandbox_loop %s 'until __sandbox_next "$?" "$@"; do ' \
+        'if __sandbox_recall; then \builtin eval -- "$__sandbox_code" <&76 >&78 2>&79; ' \
+        'else \builtin eval -- "$__sandbox_code" <&76 >&78 2>&79; fi; ' \
+        'done; \builtin eval -- "$__sandbox_loop"'
+printf -v __sandbox_code %s '{ __sandbox_leave "$?" "$@"; } 2>/dev/null; ' \
+        'if __sandbox_recall; then \builtin eval -- "${__sandbox_actions[EXIT]-}" <&76 >&78 2>&79; ' \
+        'else \builtin eval -- "${__sandbox_actions[EXIT]-}" <&76 >&78 2>&79; fi; ' \
+        '__sandbox_resume'
 declare -A __sandbox_actions=() __sandbox_guards=(
         [EXIT]=$__sandbox_code
         # The eval of the whole code, whose last argument $_ is, fails once more when its last command does.
-        [ERR]='case $_ in "$__sandbox_code") ;; *) builtin eval -- "${__sandbox_actions[ERR]}" ;; esac'
-        [DEBUG]='case "${FUNCNAME-} $BASH_COMMAND" in "trap "* | *__sandbox_*) ;;
-                *) builtin eval -- "${__sandbox_actions[DEBUG]}" ;; esac'
-        [RETURN]='case ${FUNCNAME-} in trap | __sandbox_*) ;; *) builtin eval -- "${__sandbox_actions[RETURN]}" ;; esac'
+        [ERR]='case $_ in "${__sandbox_code-}") ;; *) \builtin eval -- "${__sandbox_actions[ERR]}"; esac'
+        [RETURN]='case ${FUNCNAME-} in trap | __sandbox_*) ;;
+                *) \builtin eval -- "${__sandbox_actions[RETURN]}"; esac'
         [HUP]='__sandbox_signal 129' [INT]='__sandbox_signal 130' [TERM]='__sandbox_signal 143'
         [USR1]='__sandbox_signal 138' [USR2]='__sandbox_signal 140'
 )
+printf -v '__sandbox_guards[DEBUG]' %s 'case "${FUNCNAME-} $BASH_COMMAND" in "trap "* | *__sandbox_*) ;; ' \
+        '*) \builtin eval -- "${__sandbox_actions[DEBUG]}"; esac'
 readonly __sandbox_loop __sandbox_guards
+__sandbox_wrap_trap
 for __sandbox_name in HUP INT USR1 USR2 TERM; do
         builtin trap -- "${__sandbox_guards[$__sandbox_name]}" "$__sandbox_name"
 done
