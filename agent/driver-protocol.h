@@ -17,8 +17,8 @@
  * TOKEN is 16 hex digits, new for every turn and not to be guessed: a report with another token is ignored,
  * so what code forges can spoil its own turn only.
  *
- * "done" is written after everything that the turn itself printed has reached the pipes (the agent then reads
- * exactly what FIONREAD says and closes the turn, so background writers cannot hold it).
+ * "done" is written after everything that the turn itself printed has reached the pipes (the agent then
+ * reads exactly what FIONREAD says and closes the turn, so background writers cannot hold it).
  * Interrupt: the agent sends SIGINT to the interpreter (and to the turn's children); the driver ends the
  * turn with its state kept and still reports "done". SIGINT outside a turn does nothing.
  * End of file on the control socket: the driver ends. A driver that ends or dies by itself reports nothing:

@@ -13,7 +13,7 @@
                 ".byte 0\n"                     \
                 ".previous\n")
 
-/* Compiling its text is most of what the driver adds to the start of python: one half is a string at first. */
+/* Compiling its text is most of what the driver adds to python's start: one half is a string at first. */
 EMBED("driver_python",
       ".ascii \"SELDOM = r'''\"\n"
       FILE_TEXT("agent/drivers/python-seldom.py")

@@ -58,8 +58,8 @@ void interpreter_ended(Interpreter *i);
 /* The secret of a new turn. -EIO. */
 int interpreter_make_token(char ret[DRIVER_TOKEN_LENGTH + 1]);
 
-/* Sends the driver a turn. Never blocks; what did not fit goes out by interpreter_flush(). -EPIPE: there is no
- * driver any more; -ENOMEM. */
+/* Sends the driver a turn. Never blocks; what did not fit goes out by interpreter_flush(). -EPIPE: there is
+ * no driver any more; -ENOMEM. */
 int interpreter_execute(Interpreter *i, const char *token, const char *code, size_t size);
 void interpreter_flush(Interpreter *i);
 

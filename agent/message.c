@@ -73,7 +73,9 @@ static int append_string(Buffer *b, const char *s) {
 static int append_output(Buffer *b, const char *name, const OutputSummary *s) {
         int r;
 
-        r = buffer_printf(b, ",\"%s\":{\"bytes\":%" PRIu64 ",\"omitted\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"file\":",
+        r = buffer_printf(b,
+                          ",\"%s\":{\"bytes\":%" PRIu64 ",\"omitted\":%" PRIu64 ",\"dropped\":%" PRIu64
+                          ",\"file\":",
                           name, s->bytes, s->omitted, s->dropped);
         if (r >= 0)
                 r = append_string(b, s->file);
@@ -86,8 +88,8 @@ static int result_print(const TurnResult *t, Buffer *b) {
         int r;
 
         r = buffer_printf(b,
-                          "{\"exit_code\":%d,\"signal\":%d,\"timed_out\":%s,\"interrupted\":%s,\"state\":\"%s\""
-                          ",\"restarted\":%s,\"late\":%s,\"duration_us\":%" PRIu64,
+                          "{\"exit_code\":%d,\"signal\":%d,\"timed_out\":%s,\"interrupted\":%s"
+                          ",\"state\":\"%s\",\"restarted\":%s,\"late\":%s,\"duration_us\":%" PRIu64,
                           t->exit_code, t->signal, truth(t->timed_out), truth(t->interrupted),
                           t->lost ? "lost" : "kept", truth(t->restarted), truth(t->late), t->duration_usec);
         if (r >= 0)
@@ -127,5 +129,6 @@ int hello_append(Buffer *frames) {
         if (r < 0)
                 return r;
 
-        return frame_append(frames, AGENT_FRAME_EVENT, /* turn= */ 0, buffer_data(&text), buffer_size(&text));
+        return frame_append(frames, AGENT_FRAME_EVENT, /* turn= */ 0, buffer_data(&text),
+                            buffer_size(&text));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Spool files. Names are relative to the current directory, which is the workspace for all of the agent's life. */
+/* Spool files. Names are relative to the current directory, which is always the workspace. */
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -298,9 +298,9 @@ static int turn_on_early_death(Turn *t, int status) {
                 return turn_start(t);
 
         if (WIFSIGNALED(status))
-                turn_set_error(t, "start", "%s was killed by signal %d while it started", name, WTERMSIG(status));
+                turn_set_error(t, "start", "%s got signal %d while it started", name, WTERMSIG(status));
         else
-                turn_set_error(t, "start", "%s ended with status %d while it started", name, WEXITSTATUS(status));
+                turn_set_error(t, "start", "%s ended with status %d when it started", name, WEXITSTATUS(status));
         return turn_finish(t);
 }
 

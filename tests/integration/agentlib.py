@@ -57,10 +57,11 @@ def become(uid, nproc=None, fsize=None, ignore_sigchld=False):
 
 
 class Agent:
-    """An agent process. fake: which programs are the fake driver; path: where others are; namespace: as pid 1
-    of one; uid, nproc, fsize, ignore_sigchld: what it is started as and with."""
+    """An agent process. fake: which programs are the fake driver; path: where others are; namespace: as pid
+    1 of one; uid, nproc, fsize, ignore_sigchld: what it is started as and with."""
 
-    def __init__(self, fake=("python3",), path=":/usr/bin:/bin", namespace=False, env=None, wait=WAIT, uid=None, **inherited):
+    def __init__(self, fake=("python3",), path=":/usr/bin:/bin", namespace=False, env=None, wait=WAIT, uid=None,
+                 **inherited):
         self.directory = tempfile.mkdtemp(prefix="nix-sandbox-agent-")
         self.workspace = os.path.join(self.directory, "workspace")
         self.number, self.inbox, self.wait = 0, b"", wait

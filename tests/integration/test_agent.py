@@ -115,7 +115,8 @@ sys.stdout.flush()""")
 
 def test_agent_keeps_few_descriptors(agent):
     agent.turn("")
-    fds = {int(fd): os.readlink(f"/proc/{agent.process.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{agent.process.pid}/fd")}
+    directory = f"/proc/{agent.process.pid}/fd"
+    fds = {int(fd): os.readlink(f"{directory}/{fd}") for fd in os.listdir(directory)}
     assert [fds[n] for n in range(4)] == ["/dev/null"] * 4
     # socket, oom_score_adj, signalfd, two pipes with both ends, control socket
     assert len(fds) == 4 + 3 + 4 + 1
@@ -208,7 +209,7 @@ def test_bad_arguments():
 
 def test_forged_reports_are_ignored(agent):
     code = "done(5, of=b'0123456789abcdef'); say(b'done\\nready\\nhello world\\ndone 1 2 3 4 5 6\\n\\n')\n" \
-           "say(b'done 0123456789abcdef 999 kept\\n' if 0 else b'done short 0 kept\\n'); time.sleep(0.2); os.write(1, b'end')"
+           "say(b'done short 0 kept\\n'); time.sleep(0.2); os.write(1, b'end')"
     t = agent.turn(code)
     assert (t.out, t.exit_code, t.state) == (b"end", 0, "kept")
 
@@ -230,8 +231,8 @@ def test_tokens_differ(agent):
 
 
 @pytest.mark.parametrize("garbage", [
-    "b'x' * 129", "b'\\xff\\xfe\\n'", "b'\\0\\n'", "b'done ' + token + b' 256 kept\\n'", "b'done ' + token + b' -1 kept\\n'",
-    "b'done ' + token + b' 0 perhaps\\n'", "b'x' * 5000000",
+    "b'x' * 129", "b'\\xff\\xfe\\n'", "b'\\0\\n'", "b'done ' + token + b' 256 kept\\n'",
+    "b'done ' + token + b' -1 kept\\n'", "b'done ' + token + b' 0 perhaps\\n'", "b'x' * 5000000",
 ])
 def test_garbage_from_the_driver(agent, garbage):
     agent.turn("x = 1")
@@ -403,7 +404,8 @@ def test_output_is_sent_as_it_comes(agent):
 
 
 def test_late_output(agent):
-    agent.turn("import threading; threading.Timer(0.1, lambda: (os.write(1, b'late'), os.write(2, b'e'), open('f', 'w'))).start()")
+    agent.turn("import threading\n"
+               "threading.Timer(0.1, lambda: (os.write(1, b'late'), os.write(2, b'e'), open('f', 'w'))).start()")
     agent.wait_for_file("f")
     t = agent.turn("os.write(1, b'now')")
     assert (t.out, t.err, t.late) == (b"latenow", b"e", True)
@@ -470,11 +472,14 @@ def test_spool_only_what_is_long(agent):
 def test_spool_keeps_four_turns(agent):
     for n in range(1, 8):
         agent.turn("os.write(1, b'x' * 9000); os.write(2, b'x' * 9000)" if n != 5 else "")
-    assert sorted(os.listdir(agent.path(".sandbox"))) == [f"turn-{n}.{s}" for n in (3, 4, 6, 7) for s in ("stderr", "stdout")]
+    left = [f"turn-{n}.{s}" for n in (3, 4, 6, 7) for s in ("stderr", "stdout")]
+    assert sorted(os.listdir(agent.path(".sandbox"))) == left
 
 
-@pytest.mark.parametrize("obstacle", ["open('.sandbox', 'w')", "os.symlink('elsewhere', '.sandbox')", "os.mkfifo('.sandbox')",
-                                      "os.makedirs('.sandbox/turn-1.stdout')"])
+@pytest.mark.parametrize("obstacle", [
+    "open('.sandbox', 'w')", "os.symlink('elsewhere', '.sandbox')", "os.mkfifo('.sandbox')",
+    "os.makedirs('.sandbox/turn-1.stdout')",
+])
 def test_spool_obstacles(agent, obstacle):
     os.mkdir(agent.path("elsewhere"))
     t = agent.turn(obstacle + "\nos.write(1, b'x' * 60000)")
@@ -502,7 +507,8 @@ def test_spool_that_cannot_grow():
 def test_time_out(agent):
     agent.turn("x = 1")
     t = agent.turn("os.write(1, b'early'); time.sleep(60)", timeout=0.3)
-    assert (t.out, t.exit_code, t.timed_out, t.interrupted, t.state, t.signal) == (b"early", 124, True, False, "kept", 0)
+    assert (t.out, t.exit_code, t.signal, t.state) == (b"early", 124, 0, "kept")
+    assert (t.timed_out, t.interrupted) == (True, False)
     assert 0.3e6 <= t.duration_us < 1.2e6
     assert agent.turn("os.write(1, b'%d' % x)").out == b"1"
 
@@ -589,9 +595,13 @@ def test_time_out_of_a_flood(agent):
 
 
 def test_fork_bomb(agent):
-    code = "if os.fork() == 0:\n signal.signal(signal.SIGINT, signal.SIG_IGN)\n for n in range(40):\n  os.fork()\n  time.sleep(0.02)\n  if n > 6: time.sleep(60)\n" \
-           " time.sleep(60)\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\ntime.sleep(60)"
-    t = agent.turn(code, timeout=0.5)
+    t = agent.turn("""
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+if os.fork() == 0:
+    for n in range(8):
+        os.fork()
+        time.sleep(0.02)
+time.sleep(60)""", timeout=0.5)
     assert (t.exit_code, t.state) == (124, "lost") and t.duration_us < 5e6
     assert agent.turn("os.write(1, b'fine')").out == b"fine"
 
@@ -624,7 +634,8 @@ def test_slow_daemon(agent):
         agent.begin(flood % n)
         agent.wait_for_file(f"f{n}")
         time.sleep(0.05)        # for the result, which cannot be seen yet
-    agent.begin("try:\n while True: os.write(1, b'x' * 65536)\nexcept KeyboardInterrupt: open('interrupted', 'w')", timeout=0.5)
+    agent.begin("try:\n while True: os.write(1, b'x' * 65536)\n"
+                "except KeyboardInterrupt: open('interrupted', 'w')", timeout=0.5)
     agent.wait_for_file("interrupted")
     for n in range(1, 6):
         assert agent.end(n).stdout["bytes"] == 40 * 65536

@@ -36,13 +36,15 @@ def background(kind, command):
     return {"python": f"import subprocess; p = subprocess.Popen(['/bin/sh', '-c', {command!r}]);"
                       "_ = open('pids', 'a').write(f'{p.pid}\\n')\n",
             "bash": f"/bin/sh -c {command!r} & echo $! >>pids\n",
-            "node": f"fs = require('fs'); p = require('child_process').spawn('/bin/sh', ['-c', {command!r}], {{stdio: 'inherit'}});"
+            "node": "fs = require('fs'); p = require('child_process')"
+                    f".spawn('/bin/sh', ['-c', {command!r}], {{stdio: 'inherit'}});"
                     "fs.appendFileSync('pids', `${p.pid}\\n`); void 0\n"}[kind]
 
 
 def test_state_output_status(shared, kind):
     t = shared.turn(code(kind, python="x = 41\nimport sys\nprint('out')\nprint('err', file=sys.stderr)",
-                         bash="x=41; echo out; echo err >&2", node="let x = 41; console.log('out'); console.error('err')"), kind)
+                         bash="x=41; echo out; echo err >&2",
+                         node="let x = 41; console.log('out'); console.error('err')"), kind)
     assert (t.out, t.err, t.exit_code, t.state) == (b"out\n", b"err\n", 0, "kept")
     t = shared.turn(code(kind, python="print(x + 1); sys.exit(7)", bash="echo $((x + 1)); exit 7",
                          node="console.log(x + 1); process.exit(7)"), kind)
@@ -61,13 +63,15 @@ def test_long_code(shared, kind):
 def test_flood(shared, kind):
     t = shared.turn(code(kind, python="import sys\nfor _ in range(300): sys.stdout.write('z' * 100000)\nprint('END')",
                          bash="head -c 30000000 /dev/zero | tr '\\0' z; echo END",
-                         node="for (let i = 0; i < 300; i++) process.stdout.write('z'.repeat(100000)); console.log('END')"), kind)
+                         node="for (let i = 0; i < 300; i++) process.stdout.write('z'.repeat(100000))\n"
+                              "console.log('END')"), kind)
     assert t.stdout["bytes"] == 30_000_004 and t.out.endswith(b"zEND\n") and t.exit_code == 0
     assert os.stat(t.stdout["file"]).st_size == 30_000_004
 
 
 def test_time_out_of_computing(shared, kind):
-    t = shared.turn(code(kind, python="y = 5\nprint('early')\nwhile True: pass", bash="y=5; echo early; while :; do :; done",
+    t = shared.turn(code(kind, python="y = 5\nprint('early')\nwhile True: pass",
+                         bash="y=5; echo early; while :; do :; done",
                          node="var y = 5; console.log('early'); while (true);"), kind, timeout=0.5)
     assert (t.out, t.exit_code, t.timed_out, t.state) == (b"early\n", 124, True, "kept")
     t = shared.turn(code(kind, python="print(y)", bash="echo $y", node="console.log(y)"), kind)
@@ -76,9 +80,10 @@ def test_time_out_of_computing(shared, kind):
 
 def test_time_out_of_a_child(shared, kind):
     """The interpreter waits for one that must be stopped first."""
-    t = shared.turn(code(kind, python="import subprocess\nz = 6\nsubprocess.run(['/bin/sh', '-c', 'echo $$ >>pids; sleep 60; sleep 60'])",
-                         bash="z=6; /bin/sh -c 'echo $$ >>pids; sleep 60; sleep 60'",
-                         node="var z = 6; require('child_process').execFileSync('/bin/sh', ['-c', 'echo $$ >>pids; sleep 60; sleep 60'])"),
+    slow = "echo $$ >>pids; sleep 60; sleep 60"
+    t = shared.turn(code(kind, python=f"import subprocess\nz = 6\nsubprocess.run(['/bin/sh', '-c', '{slow}'])",
+                         bash=f"z=6; /bin/sh -c '{slow}'",
+                         node=f"var z = 6; require('child_process').execFileSync('/bin/sh', ['-c', '{slow}'])"),
                     kind, timeout=0.5)
     assert (t.exit_code, t.timed_out, t.state) == (124, True, "kept")
     assert t.duration_us < 3e6
@@ -90,7 +95,8 @@ def test_time_out_of_a_deaf_child(shared, kind):
     deaf = "trap : INT; echo $$ >>pids; while :; do sleep 1; done"
     t = shared.turn(code(kind, python=f"import subprocess\nw = 7\nsubprocess.run(['/bin/sh', '-c', '{deaf}'])",
                          bash=f"w=7; /bin/sh -c '{deaf}'",
-                         node=f"var w = 7; require('child_process').execFileSync('/bin/sh', ['-c', '{deaf}'])"), kind, timeout=0.5)
+                         node=f"var w = 7; require('child_process').execFileSync('/bin/sh', ['-c', '{deaf}'])"),
+                    kind, timeout=0.5)
     assert (t.exit_code, t.timed_out, t.state) == (124, True, "kept")
     assert t.duration_us < 3.5e6
     wait_gone(shared, *pids(shared))
@@ -117,8 +123,8 @@ def test_background_goes_on(shared, kind):
     os.unlink(shared.path("came"))
     t = shared.turn(code(kind, python="print('now')", bash="echo now", node="console.log('now')"), kind)
     assert (t.out, t.late) == (b"late\nnow\n", True)
-    t = shared.turn(code(kind, python="import time; time.sleep(60)", bash="sleep 60", node="await new Promise(() => {})"), kind,
-                    timeout=0.3)
+    t = shared.turn(code(kind, python="import time; time.sleep(60)", bash="sleep 60",
+                         node="await new Promise(() => {})"), kind, timeout=0.3)
     assert (t.exit_code, t.state) == (124, "kept")
     assert all(alive(pid) for pid in pids(shared))
 
@@ -127,10 +133,11 @@ def test_death(kind):
     with Agent(fake=(), path=PATH) as a:
         a.turn(code(kind, python="x = 1", bash="x=1", node="var x = 1"), kind)
         t = a.turn(code(kind, python="import os, signal\nprint('last', flush=True)\nos.kill(os.getpid(), 9)",
-                        bash="echo last; kill -9 $$", node="fs.writeSync(1, 'last\\n'); process.kill(process.pid, 9)"), kind)
+                        bash="echo last; kill -9 $$",
+                        node="fs.writeSync(1, 'last\\n'); process.kill(process.pid, 9)"), kind)
         assert (t.out, t.exit_code, t.signal, t.state) == (b"last\n", 137, 9, "lost")
-        t = a.turn(code(kind, python="print('x' in globals())", bash="echo ${x-False}", node="console.log(typeof x == 'number' || 'False')"),
-                   kind)
+        t = a.turn(code(kind, python="print('x' in globals())", bash="echo ${x-False}",
+                        node="console.log(typeof x == 'number' || 'False')"), kind)
         assert (t.out, t.restarted, t.state) == (b"False\n", True, "kept")
 
 

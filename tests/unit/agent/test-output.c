@@ -70,7 +70,8 @@ Test(output, nothing) {
 static void check_stream(size_t size, size_t piece) {
         _cleanup_(buffer_done) Buffer head = {}, tail = {};
         _cleanup_(output_summary_done) OutputSummary s = {};
-        size_t expected_head = MIN(size, OUTPUT_HEAD_MAX), expected_tail = MIN(size - expected_head, OUTPUT_TAIL_MAX);
+        size_t expected_head = MIN(size, OUTPUT_HEAD_MAX);
+        size_t expected_tail = MIN(size - expected_head, OUTPUT_TAIL_MAX);
 
         cr_assert_eq(output_begin(&out, 7, &frames), 0);
         for (size_t i = 0; i < size; i += piece)
@@ -93,8 +94,9 @@ static void check_stream(size_t size, size_t piece) {
 
 Test(output, head_and_tail) {
         static const size_t sizes[] = {
-                1, OUTPUT_HEAD_MAX - 1, OUTPUT_HEAD_MAX, OUTPUT_HEAD_MAX + 1, OUTPUT_HEAD_MAX + OUTPUT_TAIL_MAX - 1,
-                OUTPUT_HEAD_MAX + OUTPUT_TAIL_MAX, OUTPUT_HEAD_MAX + OUTPUT_TAIL_MAX + 1, 1000003,
+                1, OUTPUT_HEAD_MAX - 1, OUTPUT_HEAD_MAX, OUTPUT_HEAD_MAX + 1,
+                OUTPUT_HEAD_MAX + OUTPUT_TAIL_MAX - 1, OUTPUT_HEAD_MAX + OUTPUT_TAIL_MAX,
+                OUTPUT_HEAD_MAX + OUTPUT_TAIL_MAX + 1, 1000003,
         };
         static const size_t pieces[] = { 997, 4096, OUTPUT_HEAD_MAX, OUTPUT_HEAD_MAX + 1, 300000 };
 

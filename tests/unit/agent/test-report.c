@@ -69,7 +69,8 @@ Test(report, several_at_once) {
 
 Test(report, others_are_skipped) {
         static const char *const lines[] = {
-                "", "\n", "ready now\n", "Ready\n", "done\n", "done " TOKEN " 0\n", "done " TOKEN " 0 kept more\n",
+                "", "\n", "ready now\n", "Ready\n", "done\n", "done " TOKEN " 0\n",
+                "done " TOKEN " 0 kept more\n",
                 "a b c d e f g\n", "done short 0 kept\n", "done " TOKEN "0 0 kept\n", "     \n",
         };
         Report report;
@@ -80,7 +81,8 @@ Test(report, others_are_skipped) {
 
 Test(report, garbage) {
         static const char *const lines[] = {
-                "\xff\n", "\x01", "caf\xc3\xa9\n", "ready\r\n", "\t\n", "\x7f\n", "done " TOKEN " 256 kept\n",
+                "\xff\n", "\x01", "caf\xc3\xa9\n", "ready\r\n", "\t\n", "\x7f\n",
+                "done " TOKEN " 256 kept\n",
                 "done " TOKEN " -1 kept\n", "done " TOKEN " 0x1 kept\n", "done " TOKEN " 0000 kept\n",
                 "done " TOKEN " 0 keep\n", "done " TOKEN " 0 Lost\n",
         };

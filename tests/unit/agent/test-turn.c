@@ -77,7 +77,8 @@ static void teardown(void) {
 TestSuite(turn, .init = setup, .fini = teardown, .timeout = 20);
 
 static void begin(void) {
-        static const char payload[] = "{\"type\":\"execute\",\"interpreter\":\"python\",\"timeout_ms\":60000}\0x = 1";
+        static const char payload[] =
+                "{\"type\":\"execute\",\"interpreter\":\"python\",\"timeout_ms\":60000}\0x = 1";
 
         cr_assert_eq(turn_begin(&turn, 5, payload, sizeof(payload) - 1), 0);
 }
@@ -123,16 +124,20 @@ static json_object *result(void) {
         return o;
 }
 
+static json_object *member(json_object *o, const char *key) {
+        return json_object_object_get(o, key);
+}
+
 static void assert_result(const char *expected) {
         _cleanup_json_ json_object *o = result();
         _cleanup_free_ char *text = NULL;
 
-        cr_assert_gt(asprintf(&text, "%d signal %d%s%s %s %s", json_object_get_int(json_object_object_get(o, "exit_code")),
-                              json_object_get_int(json_object_object_get(o, "signal")),
-                              json_object_get_boolean(json_object_object_get(o, "timed_out")) ? " timed_out" : "",
-                              json_object_get_boolean(json_object_object_get(o, "interrupted")) ? " interrupted" : "",
-                              json_object_get_string(json_object_object_get(o, "state")),
-                              json_object_get_string(json_object_object_get(o, "error")) ?: "fine"), 0);
+        cr_assert_gt(asprintf(&text, "%d signal %d%s%s %s %s", json_object_get_int(member(o, "exit_code")),
+                              json_object_get_int(member(o, "signal")),
+                              json_object_get_boolean(member(o, "timed_out")) ? " timed_out" : "",
+                              json_object_get_boolean(member(o, "interrupted")) ? " interrupted" : "",
+                              json_object_get_string(member(o, "state")),
+                              json_object_get_string(member(o, "error")) ?: "fine"), 0);
         cr_assert_str_eq(text, expected);
 }
 
@@ -177,7 +182,7 @@ Test(turn, output_up_to_the_report_is_its) {
         cr_assert_eq(frame_peek(&frames, AGENT_PAYLOAD_MAX, &f), 1);
         cr_assert(f.type == AGENT_FRAME_STDERR && f.size == 4);
         o = result();
-        cr_assert_eq(json_object_get_int(json_object_object_get(json_object_object_get(o, "stderr"), "bytes")), 4);
+        cr_assert_eq(json_object_get_int(member(member(o, "stderr"), "bytes")), 4);
 }
 
 Test(turn, second_request_is_refused) {
