@@ -3,7 +3,7 @@
  * The node driver: one node process that runs turn after turn and keeps its state (see driver-protocol.h).
  * This file is a function, called with what node-source.js and node-output.js give. The agent starts them as
  *
- *     node --no-force-async-hooks-checks -e "(node.js)((node-source.js)(), (node-output.js)())"
+ *     node -e "(node.js)((node-source.js)(), (node-output.js)())"
  *
  * Theory of operation. Code runs in V8's REPL mode, which only the inspector offers: let and class can be
  * declared again and await may stand anywhere. The inspector session lives no longer than the synchronous
@@ -13,8 +13,8 @@
  * ends even an endless loop. Later callbacks run unguarded: the agent has to kill what hangs there.
  *
  * process.exit() cannot be an exception, which code might catch: it ends the turn and terminates execution.
- * Termination, like SIGINT in a nextTick callback, skips node's bookkeeping of async ids, so node must not
- * check it (the flag above), and resumeAfterUnwind() puts it right.
+ * Termination, like SIGINT in a nextTick callback, skips node's bookkeeping of async ids, for which node would
+ * abort: raise() has it begin anew.
  *
  * Node makes descriptor 3 close-on-exec before it runs anything, so no child has it. Code shares our globals
  * and prototypes and may ruin them: what is needed after the start is kept in constants, methods as
@@ -55,8 +55,8 @@
         const stringSplit = unbound(String.prototype.split);
         const streamWrite = unbound(Writable.prototype.write);
         const { cwd, kill, pid, reallyExit } = process;
-        /* Runs what is due before the event loop goes on: nextTick callbacks and microtasks. */
-        const runTicks = process._tickCallback ?? (() => {});
+        /* What node calls to run microtasks and the like, and for uncaught exceptions: in 18 to 24 it is there. */
+        const { _tickCallback: runTicks = () => {}, _fatalException: fatalException = () => {} } = process;
 
         const CONTROL_FD = 3;
         const FAILED = 1, INTERRUPTED = 130;
@@ -105,10 +105,11 @@
                         guard(what);
                 } catch (error) {
                         if (error?.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED') {
+                                detach();
                                 turnEnd(mine, INTERRUPTED);
-                                resumeAfterUnwind();
+                                raise(UNWIND);
                         } else if (!unwinding)
-                                setImmediate(() => { throw error; });
+                                raise(error);
                 }
         };
 
@@ -218,15 +219,6 @@
 
         /* ---- the end of the process, as code sees it ---- */
 
-        /* Our own functions on the stack have not ended either. The exception clears the async ids. */
-        const resumeAfterUnwind = () => setImmediate(() => {
-                detach();
-                rearm();
-                guarded = false;
-                unwinding = false;
-                throw UNWIND;
-        });
-
         /* After a terminated immediate those that follow are lost but still counted: node would spin. */
         const isAmongImmediates = () => {
                 const { stackTraceLimit, prepareStackTrace } = Error;
@@ -239,11 +231,20 @@
                 return regexpExec(/processImmediate \(node:/, stack) !== null;
         };
 
+        /* Our own functions on the stack have not ended either. */
+        const resume = () => {
+                detach();
+                rearm();
+                guarded = false;
+                unwinding = false;
+        };
+
         const unwind = () => {
                 if (isAmongImmediates())
                         throw UNWIND;
                 unwinding = true;
-                resumeAfterUnwind();
+                raise(UNWIND);
+                setImmediate(resume);
                 try {
                         session.connect();
                 } catch {
@@ -282,6 +283,12 @@
                         return apply(kill, process, [target, signal]);
                 setImmediate(interruptSelf);
                 return true;
+        };
+
+        /* Does what an uncaught exception does, also to the ids of the callbacks that run: they are forgotten. */
+        const raise = (error) => {
+                restore();
+                apply(fatalException, process, [error, false]);
         };
 
         /* Gets rejections that nobody handles, too. A callback: removeAllListeners() removes listeners. */

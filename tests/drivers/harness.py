@@ -22,7 +22,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__
 DRIVERS = {
     "python": ("python.py", lambda text: ["/usr/bin/python3", "-I", "-c", text]),
     "bash": ("bash.sh", lambda text: ["/usr/bin/bash", "--norc", "--noprofile", "-c", text, "bash"]),
-    "node": ("node.js", lambda text: [os.environ.get("TEST_NODE", "/usr/bin/node"), "--no-force-async-hooks-checks", "-e", text]),
+    "node": ("node.js", lambda text: [os.environ.get("TEST_NODE", "/usr/bin/node"), "-e", text]),
 }
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "USER": "sandbox", "LOGNAME": "sandbox",
                "SHELL": "/bin/bash", "TERM": "dumb"}
