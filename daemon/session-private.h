@@ -24,6 +24,7 @@ void session_drop_jail(Session *s);                   /* forget link, pid and de
 
 /* session-turns.c */
 void session_turns_dispatch(Session *s);      /* start the next turn if it can be */
+void session_turns_on_hello(Session *s);
 void session_turns_on_agent_lost(Session *s); /* before the jail is started again: back into the queue */
 void session_turns_on_time(Session *s, uint64_t now);
 void session_turns_fail_all(Session *s, const char *error, json_object *parameters);

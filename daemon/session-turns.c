@@ -61,6 +61,12 @@ static void session_set_backstop(Session *s, const Turn *t) {
         session_arm_timer(s);
 }
 
+void session_turns_on_hello(Session *s) {
+        if (s->running)
+                session_set_backstop(s, s->running); /* the start is over, and its allowance with it */
+        session_turns_dispatch(s);
+}
+
 void session_turns_dispatch(Session *s) {
         Turn *t;
         int r;
