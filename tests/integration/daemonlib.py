@@ -93,7 +93,14 @@ class Link:
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(wait)
         self.inbox = b""
-        self.socket.connect(path)
+        wait_for(lambda: self.connect(path), wait)
+
+    def connect(self, path):
+        try:
+            self.socket.connect(path)
+        except BlockingIOError:  # its backlog is full
+            return False
+        return True
 
     def send_bytes(self, data):
         self.socket.sendall(data)
