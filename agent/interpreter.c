@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Process, control socket and output pipes of an interpreter. Nothing here blocks, or knows what a turn is. */
+/* Process, control socket and output pipes of an interpreter. Nothing here blocks or knows of turns. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,8 +17,8 @@
 #include "agent/launch.h"
 #include "lib/fd-util.h"
 
-/* What a pipe holds by default. Larger pipes were measured to gain nothing, and would be counted against what
- * the user may have of them outside the jail, too (pipe(7), pipe-user-pages-soft). */
+/* What a pipe holds by default. Larger ones were measured to gain nothing, and would count against what the
+ * user may have of them outside the jail, too (pipe(7), pipe-user-pages-soft). */
 #define READ_SIZE (64 * KIB)
 
 #define ARGUMENTS_MAX 5
@@ -34,7 +34,7 @@ static const InterpreterKind kinds[INTERPRETERS_MAX] = {
         { "python", { "python3", "-I", "-c" }, driver_python },
         /* What follows the text is $0, the name in bash's own messages. */
         { "bash", { "bash", "--norc", "--noprofile", "-c" }, driver_bash, "bash" },
-        { "node", { "node", "--no-force-async-hooks-checks", "-e" }, driver_node },
+        { "node", { "node", "-e" }, driver_node },
 };
 
 /* Only the pages that output has reached take memory. */
