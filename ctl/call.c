@@ -12,6 +12,19 @@
 #include "ctl/table.h"
 #include "lib/daemon-address.h"
 #include "lib/private-daemon.h"
+#include "lib/text.h"
+
+/* The project is only a name: where it is not UTF-8, as file names need not be, something close will do. */
+static char *project_name(const char *path) {
+        Utf8Decoder decoder = {};
+        Buffer b = {};
+        char *name;
+
+        if (utf8_decoder_feed(&decoder, path, strlen(path), &b) < 0 || utf8_decoder_finish(&decoder, &b) < 0 ||
+            buffer_take(&b, &name, NULL) < 0)
+                die_oom();
+        return name;
+}
 
 void context_init(Context *c) {
         const char *project = getenv("PROJECT_DIR");
@@ -19,7 +32,7 @@ void context_init(Context *c) {
 
         if (!project || *project != '/')
                 project = getcwd(cwd, sizeof(cwd)) ? cwd : "/";
-        c->project = must_alloc(strdup(project));
+        c->project = project_name(project);
 }
 
 void context_done(Context *c) {
@@ -32,6 +45,8 @@ json_object *params_new(void) {
 }
 
 void param_string(json_object *p, const char *key, const char *value) {
+        if (value && !utf8_is_valid(value, strlen(value), NULL))
+                die_usage("the %s is not valid UTF-8", key);
         if (json_put_string(p, key, value) < 0)
                 die_oom();
 }

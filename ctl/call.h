@@ -21,7 +21,7 @@ typedef struct Context {
 void context_init(Context *c);
 void context_done(Context *c);
 
-/* Parameters of a call, to be filled with param_*(), which die of OOM. */
+/* Parameters of a call, to be filled with param_*(), which die of OOM, and of text that is not UTF-8. */
 json_object *params_new(void);
 void param_string(json_object *p, const char *key, const char *value);
 void param_uint(json_object *p, const char *key, uint64_t value);
