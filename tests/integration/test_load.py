@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""Many callers at once, and sessions that do their worst: every reply reaches its caller, and nobody starves."""
+import statistics
+import time
+
+from daemonlib import descendants, memory_kilobytes, stat_of, together, wait_for
+
+CLIENTS, TURNS = 20, 50
+
+
+def test_every_reply_belongs_to_its_caller(daemon):
+    """Each client has a session, and one connection for all of its turns."""
+    def client(number):
+        name = daemon.name()
+        with daemon.link(wait=120) as link:
+            for turn in range(TURNS):
+                daemon.begin(f"echo {number} {turn} $((n++)); echo e{number} >&2", name, link=link)
+                reply = link.answer()
+                assert reply["stdout"] == f"{number} {turn} {turn}\n" and reply["stderr"] == f"e{number}\n", reply
+                assert reply["session"] == name and reply["turn"] == turn + 1
+        daemon.call("Kill", session=name)
+    began = time.monotonic()
+    together(*[lambda i=i: client(i) for i in range(CLIENTS)])
+    assert time.monotonic() - began < 60
+
+
+def test_many_callers_of_one_session(daemon, name):
+    daemon.run("n=0", name)
+
+    def client(number):
+        replies = []
+        for turn in range(20):
+            reply = daemon.run(f"echo {number} {turn} $((n++))", name)
+            assert reply["stdout"].startswith(f"{number} {turn} ")
+            replies.append(int(reply["stdout"].split()[2]))
+        return replies
+    numbers = sum(together(*[lambda i=i: client(i) for i in range(10)]), [])
+    assert sorted(numbers) == list(range(200))
+    assert daemon.show(name)["turns"] == 201
+
+
+def test_sandboxes_come_and_go(daemon):
+    """Without a session each turn has a fresh one, and nothing of them stays."""
+    before, memory = descendants(daemon.pid), memory_kilobytes(daemon.pid)
+
+    def client(number):
+        for turn in range(6):
+            assert daemon.run(f"echo {number} {turn}; ls -A")["stdout"] == f"{number} {turn}\n"
+    together(*[lambda i=i: client(i) for i in range(6)])
+    wait_for(lambda: not [p for p, start in descendants(daemon.pid) - before if (s := stat_of(p)) and s[2] == start])
+    assert daemon.call("List")["sessions"] == [] or all(s["name"] for s in daemon.call("List")["sessions"])
+    assert memory_kilobytes(daemon.pid) < memory + 4096
+
+
+def latencies(daemon, name, seconds):
+    """Of turns that do next to nothing, in seconds."""
+    found, end = [], time.monotonic() + seconds
+    with daemon.link() as link:
+        while time.monotonic() < end or len(found) < 20:
+            began = time.monotonic()
+            daemon.begin("echo x", name, link=link)
+            assert link.answer()["stdout"] == "x\n"
+            found.append(time.monotonic() - began)
+    return found
+
+
+def p99(values):
+    return sorted(values)[int(len(values) * 0.99)]
+
+
+def test_bad_neighbours(start):
+    """yes, a fork bomb and 300 MB of output at once, each in its session: others are served as if almost alone."""
+    d = start({"defaults": {"cpus": 1, "processes": 64, "memory_mb": 128}})
+    d.run("true", "good")
+    idle = statistics.median(latencies(d, "good", 1))
+    memory = memory_kilobytes(d.pid)
+
+    neighbours = {
+        "yes": "yes",
+        "bomb": "f() { f | f & }; f; while :; do :; done",
+        "output": "head -c 300000000 /dev/zero | tr '\\0' x",
+    }
+    links = {n: d.begin(code, n, link=d.link(wait=60), timeout_ms=7000) for n, code in neighbours.items()}
+    wait_for(lambda: all(s["busy"] for s in d.call("List")["sessions"] if s["name"] != "good"))
+    # Twice, because what else runs on this machine can spoil one.
+    under_load = [p99(latencies(d, "good", 2.5)) for _ in range(2)]
+    assert min(under_load) <= 100 * max(idle, 0.001), (idle, under_load)
+
+    replies = {n: link.answer() for n, link in links.items()}
+    assert replies["yes"]["timed_out"] and replies["yes"]["stdout"].startswith("y\ny\n")
+    assert replies["yes"]["truncated"]["stdout"] > 0
+    assert replies["output"]["truncated"]["stdout"] + len(replies["output"]["stdout"]) > 290000000 or \
+        replies["output"]["timed_out"]
+    assert "Process limit 64 reached" in replies["bomb"]["notice"]
+    assert memory_kilobytes(d.pid) < memory + 8192
+    for link in links.values():
+        link.close()
+    assert d.run("echo $((n++))", "good")["stdout"] == "0\n"
