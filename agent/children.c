@@ -42,39 +42,44 @@ static pid_t entry_pid(const char *name) {
         return *end ? 0 : (pid_t) n;
 }
 
-static bool signal_if_child(pid_t session, uint64_t since, pid_t pid, int sig) {
+static bool is_child(pid_t session, uint64_t since, pid_t pid) {
         ProcessStat stat;
 
-        return process_stat_read(pid, &stat) >= 0 && children_include(session, since, pid, &stat) &&
-               kill(pid, sig) >= 0;
+        return process_stat_read(pid, &stat) >= 0 && children_include(session, since, pid, &stat);
 }
 
-unsigned children_signal(pid_t session, uint64_t since, int sig) {
+void children_find(pid_t session, uint64_t since, Children *ret) {
         _Alignas(struct dirent64) char entries[4 * KIB];
         _cleanup_close_ int fd = -EBADF;
-        unsigned found = 0;
         ssize_t n;
+
+        ret->n = 0;
 
         fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0)
-                return 0;
+                return;
 
         while ((n = getdents64(fd, entries, sizeof(entries))) > 0)
                 for (char *p = entries; p < entries + n; p += ((struct dirent64 *) p)->d_reclen) {
                         pid_t pid = entry_pid(((struct dirent64 *) p)->d_name);
 
-                        if (pid > 0 && signal_if_child(session, since, pid, sig))
-                                found++;
+                        if (pid > 0 && ret->n < CHILDREN_MAX && is_child(session, since, pid))
+                                ret->pids[ret->n++] = pid;
                 }
-
-        return found;
 }
 
-unsigned children_kill(pid_t session, uint64_t since) {
-        unsigned found = children_signal(session, since, SIGKILL), left = found;
+void children_signal(const Children *c, int sig) {
+        for (size_t i = 0; i < c->n; i++)
+                (void) kill(c->pids[i], sig);
+}
 
-        for (unsigned i = 1; i < PASSES_MAX && left > 0; i++)
-                left = children_signal(session, since, SIGKILL);
+void children_kill(pid_t session, uint64_t since) {
+        Children c;
 
-        return found;
+        for (unsigned i = 0; i < PASSES_MAX; i++) {
+                children_find(session, since, &c);
+                if (c.n == 0)
+                        return;
+                children_signal(&c, SIGKILL);
+        }
 }

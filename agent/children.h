@@ -15,8 +15,20 @@ uint64_t children_clock(void);
 /* Pure: whether a process is one. */
 bool children_include(pid_t session, uint64_t since, pid_t pid, const ProcessStat *stat);
 
-/* Signals them all, as far as one pass over /proc sees them. Their number. */
-unsigned children_signal(pid_t session, uint64_t since, int sig);
+/* More than this are left to another pass. */
+#define CHILDREN_MAX 1024U
 
-/* Kills them, and those they fork meanwhile, in a bounded number of passes. How many there were at first. */
-unsigned children_kill(pid_t session, uint64_t since);
+typedef struct Children {
+        pid_t pids[CHILDREN_MAX];
+        size_t n;
+} Children;
+
+/*
+ * Finding comes before any signal, and apart from it: an interpreter that is interrupted, or goes on because
+ * one of them has ended, may start processes of its driver's (bash writes its state in one), which are to live.
+ */
+void children_find(pid_t session, uint64_t since, Children *ret);
+void children_signal(const Children *c, int sig);
+
+/* Kills them, and those they fork meanwhile, in a bounded number of passes. */
+void children_kill(pid_t session, uint64_t since);

@@ -117,10 +117,7 @@ static int turn_start(Turn *t) {
 
         /* One that was killed may still be on its way out. */
         r = i->pid > 0 ? -EAGAIN : interpreter_start(i);
-        if (r == -EAGAIN || r == -ENOMEM) {
-                if (now_monotonic() >= t->start_until_usec)
-                        return turn_fail_start(t, r);
-
+        if ((r == -EAGAIN || r == -ENOMEM) && now_monotonic() < t->start_until_usec) {
                 turn_enter(t, TURN_WAITING, t->backoff_usec);
                 t->backoff_usec *= 2;
                 return 0;
@@ -192,10 +189,24 @@ int turn_begin(Turn *t, uint64_t id, const char *payload, size_t size) {
  * (subprocess.run(), execFileSync(), a foreground command) goes on only when that one has ended. */
 static void turn_interrupt_code(Turn *t) {
         Interpreter *i = t->interpreter;
+        Children c;
 
+        children_find(i->pid, t->begun_ticks, &c);
         (void) kill(i->pid, SIGINT);
-        (void) children_signal(i->pid, t->begun_ticks, SIGINT);
+        children_signal(&c, SIGINT);
         turn_enter(t, TURN_INTERRUPTED, AGENT_INTERRUPT_GRACE_USEC);
+}
+
+/* Second step. An interpreter that waited for none of them may have got the signal before its driver began. */
+static void turn_kill_children(Turn *t) {
+        Interpreter *i = t->interpreter;
+        Children c;
+
+        children_find(i->pid, t->begun_ticks, &c);
+        children_signal(&c, SIGKILL);
+        if (c.n == 0)
+                (void) kill(i->pid, SIGINT);
+        turn_enter(t, TURN_CHILDREN_KILLED, AGENT_INTERRUPT_GRACE_USEC);
 }
 
 int turn_interrupt(Turn *t, uint64_t id) {
@@ -238,7 +249,7 @@ static int turn_on_done(Turn *t, Interpreter *i, const Report *report) {
                 return 0;
 
         if (t->stage > TURN_RUNNING)
-                (void) children_kill(i->pid, t->begun_ticks);
+                children_kill(i->pid, t->begun_ticks);
 
         r = turn_drain(t);
         if (r < 0)
@@ -292,15 +303,13 @@ int turn_on_output(Turn *t, Interpreter *i, InterpreterStream stream) {
 
 /* The code was not run, so another process can be given it. */
 static int turn_on_early_death(Turn *t, int status) {
-        const char *name = interpreter_name(t->interpreter);
+        bool killed = WIFSIGNALED(status);
 
         if (++t->deaths < DEATHS_MAX)
                 return turn_start(t);
 
-        if (WIFSIGNALED(status))
-                turn_set_error(t, "start", "%s got signal %d while it started", name, WTERMSIG(status));
-        else
-                turn_set_error(t, "start", "%s ended with status %d when it started", name, WEXITSTATUS(status));
+        turn_set_error(t, "start", "%s ended with %s %d while it started", interpreter_name(t->interpreter),
+                       killed ? "signal" : "status", killed ? WTERMSIG(status) : WEXITSTATUS(status));
         return turn_finish(t);
 }
 
@@ -373,14 +382,11 @@ int turn_on_deadline(Turn *t) {
                 turn_interrupt_code(t);
                 return 0;
         case TURN_INTERRUPTED:
-                /* One that waited for none of them may have got the signal before its driver began. */
-                if (children_kill(i->pid, t->begun_ticks) == 0)
-                        (void) kill(i->pid, SIGINT);
-                turn_enter(t, TURN_CHILDREN_KILLED, AGENT_INTERRUPT_GRACE_USEC);
+                turn_kill_children(t);
                 return 0;
         case TURN_CHILDREN_KILLED:
                 (void) kill(-i->pid, SIGKILL);
-                (void) children_kill(i->pid, t->begun_ticks);
+                children_kill(i->pid, t->begun_ticks);
                 turn_kill(t);
                 return 0;
         case TURN_ENDING:

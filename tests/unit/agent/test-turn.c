@@ -136,7 +136,7 @@ static void assert_result(const char *expected) {
                               json_object_get_int(member(o, "signal")),
                               json_object_get_boolean(member(o, "timed_out")) ? " timed_out" : "",
                               json_object_get_boolean(member(o, "interrupted")) ? " interrupted" : "",
-                              json_object_get_string(member(o, "state")),
+                              json_object_get_string(member(o, "state")) ?: "kept",
                               json_object_get_string(member(o, "error")) ?: "fine"), 0);
         cr_assert_str_eq(text, expected);
 }
