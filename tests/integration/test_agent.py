@@ -577,6 +577,23 @@ def test_interpreter_that_does_not_listen(agent, how):
     assert (t.out, t.restarted) == (b"0", True)
 
 
+HELPER = "import subprocess\ntry:\n    %s\nexcept KeyboardInterrupt: pass\n" \
+         "os.write(1, b'%%d' %% subprocess.run(['/bin/sleep', '0.3']).returncode)"
+
+
+def test_what_the_interrupted_start_is_left_alone(agent):
+    """A driver may need a process to put things in order, as that of bash does."""
+    for _ in range(5):
+        t = agent.turn(HELPER % "time.sleep(60)", timeout=0.1)
+        assert (t.out, t.exit_code) == (b"0", 124)
+    deaf = HELPER.replace("except KeyboardInterrupt: pass", "finally: signal.signal(signal.SIGINT, on_interrupt)")
+    code = "on_interrupt = signal.signal(signal.SIGINT, lambda *_: None)\n" + \
+        deaf % "subprocess.run(['/bin/sh', '-c', 'trap : INT; while :; do sleep 1; done'])"
+    for _ in range(3):
+        t = agent.turn(code, timeout=0.1)
+        assert (t.out, t.exit_code) == (b"0", 124)
+
+
 def test_interrupt_that_is_missed(agent):
     """The signal comes again a second later."""
     t = agent.turn("signal.signal(signal.SIGINT, lambda *_: signal.signal(signal.SIGINT, signal.default_int_handler))\n"
