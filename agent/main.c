@@ -3,14 +3,14 @@
 /*
  * Theory of operation
  *
- * sandbox-agent is pid 1 of a jail. It runs the session's interpreters, python, bash and node, each a process
- * that is started when it is first needed and then kept, and hands turns from sandboxd to them and their
- * output back. It is all that the daemon talks to in a jail:
+ * sandbox-agent is pid 1 of a jail. It runs the session's interpreters, python, bash and node, each a
+ * process that is started when it is first needed and then kept, and hands turns from sandboxd to them and
+ * their output back. It is all that the daemon talks to in a jail:
  *
  *      sandboxd ── socketpair, frames ── sandbox-agent ─┬─ control socket ── driver in an interpreter
  *                                                       └─ stdout, stderr pipes of each interpreter
  *
- * One thread, one poll(2), nothing that blocks. A turn is over when its driver reports so with the turn's
+ * One thread, one epoll(7), nothing that blocks. A turn is over when its driver reports so with the turn's
  * token on the control socket; the agent then reads what is in the two pipes at that moment, no more, so
  * that neither a background process nor an inherited descriptor can hold a turn up. When a turn takes too
  * long, turn.c climbs from SIGINT to SIGKILL.
@@ -19,8 +19,8 @@
  * read its memory (/proc/1/mem) or open its descriptors. Signals from inside the namespace do not reach a
  * pid 1 that has no handlers, and all are blocked besides.
  *
- * The daemon is trusted, but a frame out of order means that the two have lost each other: the agent ends, as
- * it does when the daemon closes the socket, and the kernel ends the whole namespace with it.
+ * The daemon is trusted, but a frame out of order means that the two have lost each other: the agent ends,
+ * as it does when the daemon closes the socket, and the kernel ends the whole namespace with it.
  *
  * It is static and small on purpose: every session has one. Big buffers are there while a turn needs them.
  */
@@ -28,9 +28,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -49,57 +49,87 @@
 #define BIG_SIZE (64 * 1024)
 #define PLACEHOLDER_FD (LAUNCH_FDS - 1)
 
+/* What is waited for: of the agent, then of each interpreter. */
+enum {
+        WATCH_LINK,
+        WATCH_SIGNAL,
+        _WATCH_AGENT_MAX,
+
+        WATCH_CONTROL = 0,
+        WATCH_STREAMS,          /* in the order of InterpreterStream */
+        _WATCH_INTERPRETER_MAX = WATCH_STREAMS + _INTERPRETER_STREAM_MAX,
+};
+
+#define WATCHES_MAX (_WATCH_AGENT_MAX + INTERPRETERS_MAX * _WATCH_INTERPRETER_MAX)
+
+/* A place of the table as the kernel knows it. owner tells a descriptor from a later one of the same number. */
+typedef struct Watch {
+        int fd;
+        uint32_t events;
+        pid_t owner;
+} Watch;
+
 typedef struct Agent {
         Link link;
         int signal_fd;
+        int epoll_fd;
+        Watch watches[WATCHES_MAX];
         SpoolDirectory spools;
         Interpreter interpreters[INTERPRETERS_MAX];
         Turn turn;
 } Agent;
 
-/* What is polled: of the agent, then of each interpreter. */
-enum {
-        POLL_LINK,
-        POLL_SIGNAL,
-        _POLL_AGENT_MAX,
+/* Tells the kernel what has changed, which between turns of a session is nothing. fd -EBADF: none. */
+static int agent_watch(Agent *a, size_t place, int fd, uint32_t events, pid_t owner) {
+        Watch *w = &a->watches[place];
+        struct epoll_event e = { .events = events, .data.u32 = (uint32_t) place };
 
-        POLL_CONTROL = 0,
-        POLL_STREAMS,           /* in the order of InterpreterStream */
-        _POLL_INTERPRETER_MAX = POLL_STREAMS + _INTERPRETER_STREAM_MAX,
-};
+        if (w->fd == fd && w->events == events && w->owner == owner)
+                return 0;
 
-#define POLL_MAX (_POLL_AGENT_MAX + INTERPRETERS_MAX * _POLL_INTERPRETER_MAX)
+        /* The old one was closed, which has removed it. Its number may be another place's by now. */
+        if (w->fd != fd || w->owner != owner)
+                w->fd = -EBADF;
+        if (fd >= 0 && epoll_ctl(a->epoll_fd, w->fd >= 0 ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &e) < 0)
+                return -errno;
 
-static size_t agent_poll_prepare(const Agent *a, struct pollfd p[POLL_MAX]) {
-        short output_events = link_is_congested(&a->link) ? 0 : POLLIN;
-        size_t n = _POLL_AGENT_MAX;
+        *w = (Watch) { fd, events, owner };
+        return 0;
+}
 
-        p[POLL_LINK] = (struct pollfd) { a->link.fd, POLLIN | (link_has_unsent(&a->link) ? POLLOUT : 0) };
-        p[POLL_SIGNAL] = (struct pollfd) { a->signal_fd, POLLIN };
+static int agent_watch_all(Agent *a) {
+        uint32_t output_events = link_is_congested(&a->link) ? 0 : EPOLLIN;
+        size_t n = _WATCH_AGENT_MAX;
+        int r;
 
-        /* Negative descriptors are passed over, which is right for what is not there. */
+        r = agent_watch(a, WATCH_LINK, a->link.fd, EPOLLIN | (link_has_unsent(&a->link) ? EPOLLOUT : 0), 0);
+        if (r >= 0)
+                r = agent_watch(a, WATCH_SIGNAL, a->signal_fd, EPOLLIN, 0);
+
         for (size_t k = 0; k < INTERPRETERS_MAX; k++) {
                 const Interpreter *i = &a->interpreters[k];
 
-                p[n++] = (struct pollfd) { i->control, POLLIN | (buffer_size(&i->unsent) > 0 ? POLLOUT : 0) };
-                for (InterpreterStream s = 0; s < _INTERPRETER_STREAM_MAX; s++)
-                        p[n++] = (struct pollfd) { i->pipes[s].read_fd, output_events };
+                if (r >= 0)
+                        r = agent_watch(a, n++, i->control,
+                                        EPOLLIN | (buffer_size(&i->unsent) > 0 ? EPOLLOUT : 0), i->pid);
+                for (InterpreterStream s = 0; r >= 0 && s < _INTERPRETER_STREAM_MAX; s++)
+                        r = agent_watch(a, n++, i->pipes[s].read_fd, output_events, 0);
         }
 
-        return n;
+        return r;
 }
 
 /* Output comes before reports, because it was there first. */
-static int agent_on_interpreter(Agent *a, Interpreter *i, const struct pollfd p[_POLL_INTERPRETER_MAX]) {
+static int agent_on_interpreter(Agent *a, Interpreter *i, const uint32_t events[_WATCH_INTERPRETER_MAX]) {
         int r = 0;
 
         for (InterpreterStream s = 0; r >= 0 && s < _INTERPRETER_STREAM_MAX; s++)
-                if (p[POLL_STREAMS + s].revents & POLLIN)
+                if (events[WATCH_STREAMS + s] & EPOLLIN)
                         r = turn_on_output(&a->turn, i, s);
 
-        if (r >= 0 && p[POLL_CONTROL].revents & POLLOUT)
+        if (r >= 0 && events[WATCH_CONTROL] & EPOLLOUT)
                 interpreter_flush(i);
-        if (r >= 0 && p[POLL_CONTROL].revents & (POLLIN | POLLHUP | POLLERR))
+        if (r >= 0 && events[WATCH_CONTROL] & (EPOLLIN | EPOLLHUP | EPOLLERR))
                 r = turn_on_control(&a->turn, i);
         return r;
 }
@@ -157,7 +187,7 @@ static int agent_on_link(Agent *a) {
 }
 
 /* In milliseconds, rounded up; -1: for ever. */
-static int agent_poll_timeout(const Agent *a) {
+static int agent_timeout(const Agent *a) {
         uint64_t deadline = turn_deadline(&a->turn), now;
 
         if (deadline == USEC_INFINITY)
@@ -167,21 +197,43 @@ static int agent_poll_timeout(const Agent *a) {
         return deadline <= now ? 0 : (int) ((deadline - now + USEC_PER_MSEC - 1) / USEC_PER_MSEC);
 }
 
+/* What happened at each place of the table. */
+static int agent_wait(Agent *a, uint32_t ret_events[WATCHES_MAX]) {
+        struct epoll_event e[WATCHES_MAX];
+        int n;
+
+        n = epoll_wait(a->epoll_fd, e, ELEMENTSOF(e), agent_timeout(a));
+        /* What came after the time was over, but before we ran again (a thaw), counts too. */
+        while (n == 0 || (n < 0 && errno == EINTR)) {
+                int timeout = n == 0 ? 0 : agent_timeout(a);
+
+                n = epoll_wait(a->epoll_fd, e, ELEMENTSOF(e), timeout);
+                if (timeout == 0 && n == 0)
+                        break;
+        }
+        if (n < 0)
+                return -errno;
+
+        memset(ret_events, 0, WATCHES_MAX * sizeof(*ret_events));
+        for (int k = 0; k < n; k++)
+                ret_events[e[k].data.u32] = e[k].events;
+        return 0;
+}
+
 static int agent_iterate(Agent *a) {
-        struct pollfd p[POLL_MAX];
-        size_t n;
+        uint32_t events[WATCHES_MAX];
         int r;
 
-        n = agent_poll_prepare(a, p);
-        if (poll(p, n, agent_poll_timeout(a)) < 0)
-                return errno == EINTR ? 0 : -errno;
+        r = agent_watch_all(a);
+        if (r >= 0)
+                r = agent_wait(a, events);
 
-        r = 0;
         for (size_t k = 0; r >= 0 && k < INTERPRETERS_MAX; k++)
-                r = agent_on_interpreter(a, &a->interpreters[k], p + _POLL_AGENT_MAX + k * _POLL_INTERPRETER_MAX);
-        if (r >= 0 && p[POLL_SIGNAL].revents)
+                r = agent_on_interpreter(a, &a->interpreters[k],
+                                         events + _WATCH_AGENT_MAX + k * _WATCH_INTERPRETER_MAX);
+        if (r >= 0 && events[WATCH_SIGNAL])
                 r = agent_on_signal(a);
-        if (r >= 0 && p[POLL_LINK].revents & (POLLIN | POLLHUP | POLLERR))
+        if (r >= 0 && events[WATCH_LINK] & (EPOLLIN | EPOLLHUP | EPOLLERR))
                 r = agent_on_link(a);
 
         /* After all that has happened: of a jail that was frozen past its time, a turn that is done is done. */
@@ -199,12 +251,12 @@ static void agent_kill_all(const Agent *a) {
         for (size_t k = 0; k < INTERPRETERS_MAX; k++)
                 if (a->interpreters[k].pid > 0) {
                         (void) kill(a->interpreters[k].pid, SIGKILL);
-                        (void) children_kill(a->interpreters[k].pid, /* since= */ 0);
+                        children_kill(a->interpreters[k].pid, /* since= */ 0);
                 }
 }
 
-/* Moves the socket out of the way of 0 to 3, closes all else from 3 on, and makes 3 a place that stays taken:
- * no descriptor that a child is to have as 0…3 may itself be one of them. */
+/* Moves the socket out of the way of 0 to 3, closes all else from 3 on, and makes 3 a place that stays
+ * taken: no descriptor that a child is to have as 0…3 may itself be one of them. */
 static int agent_take_socket(const char *argument, int *ret) {
         _cleanup_close_ int null = -EBADF;
         uint64_t given;
@@ -217,7 +269,8 @@ static int agent_take_socket(const char *argument, int *ret) {
         fd = fcntl((int) given, F_DUPFD_CLOEXEC, LAUNCH_FDS);
         if (fd < 0)
                 return -errno;
-        if (close_range(PLACEHOLDER_FD, (unsigned) fd - 1, 0) < 0 || close_range((unsigned) fd + 1, ~0U, 0) < 0)
+        if (close_range(PLACEHOLDER_FD, (unsigned) fd - 1, 0) < 0 ||
+            close_range((unsigned) fd + 1, ~0U, 0) < 0)
                 return -errno;
 
         null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -268,6 +321,11 @@ static int agent_setup(Agent *a, const char *argument) {
         r = agent_setup_signals(&a->signal_fd);
         if (r < 0)
                 return r;
+        a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+        if (a->epoll_fd < 0)
+                return -errno;
+        for (size_t k = 0; k < WATCHES_MAX; k++)
+                a->watches[k].fd = -EBADF;
 
         interpreters_init(a->interpreters, &a->spools);
         turn_init(&a->turn, a->interpreters, &a->link.out);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Requests are parsed by the table as all JSON is. Results are printed by hand, since one is sent every turn
- * and all of it but two strings is numbers and words of our own.
+ * Requests are parsed by the table as all JSON is. Results are written without a tree, since one is sent
+ * every turn.
  */
 
 #include <errno.h>
-#include <inttypes.h>
 
 #include "agent/message.h"
 #include "lib/agent-protocol.h"
 #include "lib/frame.h"
+#include "lib/json-writer.h"
 #include "lib/json.h"
 
 int request_parse(const char *payload, size_t size, ExecuteRequest *ret) {
@@ -53,60 +53,52 @@ int request_parse(const char *payload, size_t size, ExecuteRequest *ret) {
         return 0;
 }
 
-static const char *truth(bool b) {
-        return b ? "true" : "false";
+/* What is 0 or null goes without saying: most results are two numbers. */
+static void write_uint(JsonWriter *w, const char *key, uint64_t value) {
+        if (value > 0)
+                json_write_uint(w, key, value);
 }
 
-static int append_string(Buffer *b, const char *s) {
-        _cleanup_json_ json_object *o = NULL;
-        const char *text;
-        size_t size;
-
-        if (!s)
-                return buffer_append_str(b, "null");
-
-        o = json_object_new_string(s);
-        text = o ? json_text(o, &size) : NULL;
-        return text ? buffer_append(b, text, size) : -ENOMEM;
+static void write_truth(JsonWriter *w, const char *key, bool value) {
+        if (value)
+                json_write_bool(w, key, value);
 }
 
-static int append_output(Buffer *b, const char *name, const OutputSummary *s) {
-        int r;
+static void write_string(JsonWriter *w, const char *key, const char *value) {
+        if (value)
+                json_write_string(w, key, value);
+}
 
-        r = buffer_printf(b,
-                          ",\"%s\":{\"bytes\":%" PRIu64 ",\"omitted\":%" PRIu64 ",\"dropped\":%" PRIu64
-                          ",\"file\":",
-                          name, s->bytes, s->omitted, s->dropped);
-        if (r >= 0)
-                r = append_string(b, s->file);
-        if (r >= 0)
-                r = buffer_append_str(b, "}");
-        return r;
+static void write_output(JsonWriter *w, const char *key, const OutputSummary *s) {
+        if (s->bytes == 0 && s->omitted == 0 && s->dropped == 0 && !s->file)
+                return;
+
+        json_write_object(w, key);
+        write_uint(w, "bytes", s->bytes);
+        write_uint(w, "omitted", s->omitted);
+        write_uint(w, "dropped", s->dropped);
+        write_string(w, "file", s->file);
+        json_write_object_end(w);
 }
 
 static int result_print(const TurnResult *t, Buffer *b) {
-        int r;
+        JsonWriter w = JSON_WRITER(b);
 
-        r = buffer_printf(b,
-                          "{\"exit_code\":%d,\"signal\":%d,\"timed_out\":%s,\"interrupted\":%s"
-                          ",\"state\":\"%s\",\"restarted\":%s,\"late\":%s,\"duration_us\":%" PRIu64,
-                          t->exit_code, t->signal, truth(t->timed_out), truth(t->interrupted),
-                          t->lost ? "lost" : "kept", truth(t->restarted), truth(t->late), t->duration_usec);
-        if (r >= 0)
-                r = append_output(b, "stdout", &t->out);
-        if (r >= 0)
-                r = append_output(b, "stderr", &t->err);
-        if (r >= 0)
-                r = buffer_append_str(b, ",\"error\":");
-        if (r >= 0)
-                r = append_string(b, t->error);
-        if (r >= 0)
-                r = buffer_append_str(b, ",\"error_text\":");
-        if (r >= 0)
-                r = append_string(b, t->error ? t->error_text : NULL);
-        if (r >= 0)
-                r = buffer_append_str(b, "}");
-        return r;
+        json_write_object(&w, NULL);
+        json_write_int(&w, "exit_code", t->exit_code);
+        write_uint(&w, "signal", (uint64_t) t->signal);
+        write_truth(&w, "timed_out", t->timed_out);
+        write_truth(&w, "interrupted", t->interrupted);
+        write_string(&w, "state", t->lost ? "lost" : NULL);
+        write_truth(&w, "restarted", t->restarted);
+        write_truth(&w, "late", t->late);
+        json_write_uint(&w, "duration_us", t->duration_usec);
+        write_output(&w, "stdout", &t->out);
+        write_output(&w, "stderr", &t->err);
+        write_string(&w, "error", t->error);
+        write_string(&w, "error_text", t->error ? t->error_text : NULL);
+        json_write_object_end(&w);
+        return w.error;
 }
 
 int result_append(const TurnResult *result, uint64_t turn, Buffer *frames) {

@@ -41,9 +41,9 @@ static bool file_is_plain(const char *s) {
 
 static int parse_output(json_object *o, AgentOutputResult *ret) {
         static const JsonField table[] = {
-                { "bytes", JSON_KIND_UINT, offsetof(AgentOutputResult, bytes), JSON_MANDATORY },
-                { "omitted", JSON_KIND_UINT, offsetof(AgentOutputResult, omitted), JSON_MANDATORY },
-                { "dropped", JSON_KIND_UINT, offsetof(AgentOutputResult, dropped), JSON_MANDATORY },
+                { "bytes", JSON_KIND_UINT, offsetof(AgentOutputResult, bytes) },
+                { "omitted", JSON_KIND_UINT, offsetof(AgentOutputResult, omitted) },
+                { "dropped", JSON_KIND_UINT, offsetof(AgentOutputResult, dropped) },
                 { "file", JSON_KIND_STRING, offsetof(AgentOutputResult, file) },
                 {},
         };
@@ -62,17 +62,17 @@ static int parse_result(json_object *o, AgentResult *ret) {
                 AgentResult result;
                 const char *state;
                 json_object *stdout_object, *stderr_object;
-        } p = {};
+        } p = { .state = "kept" };
         static const JsonField table[] = {
                 { "exit_code", JSON_KIND_UINT, offsetof(typeof(p), result.exit_code), JSON_MANDATORY },
-                { "signal", JSON_KIND_UINT, offsetof(typeof(p), result.signal), JSON_MANDATORY },
-                { "timed_out", JSON_KIND_BOOL, offsetof(typeof(p), result.timed_out), JSON_MANDATORY },
-                { "interrupted", JSON_KIND_BOOL, offsetof(typeof(p), result.interrupted), JSON_MANDATORY },
-                { "state", JSON_KIND_STRING, offsetof(typeof(p), state), JSON_MANDATORY },
-                { "restarted", JSON_KIND_BOOL, offsetof(typeof(p), result.restarted), JSON_MANDATORY },
-                { "late", JSON_KIND_BOOL, offsetof(typeof(p), result.late), JSON_MANDATORY },
-                { "stdout", JSON_KIND_OBJECT, offsetof(typeof(p), stdout_object), JSON_MANDATORY },
-                { "stderr", JSON_KIND_OBJECT, offsetof(typeof(p), stderr_object), JSON_MANDATORY },
+                { "signal", JSON_KIND_UINT, offsetof(typeof(p), result.signal) },
+                { "timed_out", JSON_KIND_BOOL, offsetof(typeof(p), result.timed_out) },
+                { "interrupted", JSON_KIND_BOOL, offsetof(typeof(p), result.interrupted) },
+                { "state", JSON_KIND_STRING, offsetof(typeof(p), state) },
+                { "restarted", JSON_KIND_BOOL, offsetof(typeof(p), result.restarted) },
+                { "late", JSON_KIND_BOOL, offsetof(typeof(p), result.late) },
+                { "stdout", JSON_KIND_OBJECT, offsetof(typeof(p), stdout_object) },
+                { "stderr", JSON_KIND_OBJECT, offsetof(typeof(p), stderr_object) },
                 { "duration_us", JSON_KIND_UINT, offsetof(typeof(p), result.duration_usec), JSON_MANDATORY },
                 { "error", JSON_KIND_STRING, offsetof(typeof(p), result.error) },
                 { "error_text", JSON_KIND_STRING, offsetof(typeof(p), result.error_text) },
@@ -91,8 +91,9 @@ static int parse_result(json_object *o, AgentResult *ret) {
         else if (!streq(p.state, "kept"))
                 return -EINVAL;
 
-        r = parse_output(p.stdout_object, &p.result.output[OUTPUT_STDOUT]);
-        if (r >= 0)
+        if (p.stdout_object)
+                r = parse_output(p.stdout_object, &p.result.output[OUTPUT_STDOUT]);
+        if (r >= 0 && p.stderr_object)
                 r = parse_output(p.stderr_object, &p.result.output[OUTPUT_STDERR]);
         if (r < 0)
                 return r;

@@ -19,7 +19,8 @@
  *     STDOUT, STDERR            turn N: raw bytes as they come, at most OUTPUT_HEAD_MAX a stream and turn
  *     STDOUT_TAIL, STDERR_TAIL  turn N, only when there was more: the last OUTPUT_TAIL_MAX bytes of that, once
  *                               a stream, just before RESULT
- *     RESULT     turn N, last frame of a turn: JSON, all members always there:
+ *     RESULT     turn N, last frame of a turn: JSON. exit_code and duration_us are always there; others are left
+ *                out while they are 0, false, null, "kept", or a stream with nothing to tell:
  *                {"exit_code":int 0…255,      124 after a time-out, 130 interrupted, 128+n died of signal n
  *                 "signal":int,               0, or the signal the interpreter died of by itself
  *                 "timed_out":bool, "interrupted":bool,

@@ -89,24 +89,26 @@ void json_write_string(JsonWriter *w, const char *key, const char *value) {
                 json_write_null(w, key);
 }
 
-void json_write_int(JsonWriter *w, const char *key, int64_t value) {
-        uint64_t magnitude = value < 0 ? -(uint64_t) value : (uint64_t) value;
+static void write_number(JsonWriter *w, const char *key, bool negative, uint64_t magnitude) {
         char text[24], *p = text + sizeof(text);
 
         *--p = 0;
         do
                 *--p = (char) ('0' + magnitude % 10);
         while ((magnitude /= 10) > 0);
-        if (value < 0)
+        if (negative)
                 *--p = '-';
 
         begin_value(w, key);
         write_literal(w, p);
 }
 
+void json_write_int(JsonWriter *w, const char *key, int64_t value) {
+        write_number(w, key, value < 0, value < 0 ? -(uint64_t) value : (uint64_t) value);
+}
+
 void json_write_uint(JsonWriter *w, const char *key, uint64_t value) {
-        /* No peer of ours counts further, and json-c could not read it back as an integer. */
-        json_write_int(w, key, (int64_t) MIN(value, (uint64_t) INT64_MAX));
+        write_number(w, key, false, value);
 }
 
 void json_write_bool(JsonWriter *w, const char *key, bool value) {

@@ -21,6 +21,14 @@ HEADER = struct.Struct(">IBQ")
 WAIT = 30.0
 
 
+def whole(result):
+    """A result with what goes without saying."""
+    stream = {"bytes": 0, "omitted": 0, "dropped": 0, "file": None}
+    return {"signal": 0, "timed_out": False, "interrupted": False, "state": "kept", "restarted": False, "late": False,
+            "error": None, "error_text": None, **result,
+            **{name: {**stream, **result.get(name, {})} for name in ("stdout", "stderr")}}
+
+
 class Turn:
     """What came back of a turn: the members of RESULT, and the output as one would show it."""
 
@@ -128,7 +136,7 @@ class Agent:
                 turn.tail[kind - 2] = payload
             else:
                 assert kind == RESULT
-                turn.result = json.loads(payload)
+                turn.result = whole(json.loads(payload))
         for stream, name in ((STDOUT, "stdout"), (STDERR, "stderr")):
             counts = turn.result[name]
             assert counts["bytes"] == len(turn.head[stream]) + len(turn.tail[stream]) + counts["omitted"]

@@ -118,8 +118,8 @@ def test_agent_keeps_few_descriptors(agent):
     directory = f"/proc/{agent.process.pid}/fd"
     fds = {int(fd): os.readlink(f"{directory}/{fd}") for fd in os.listdir(directory)}
     assert [fds[n] for n in range(4)] == ["/dev/null"] * 4
-    # socket, oom_score_adj, signalfd, two pipes with both ends, control socket
-    assert len(fds) == 4 + 3 + 4 + 1
+    # socket, oom_score_adj, signalfd, epoll, two pipes with both ends, control socket
+    assert len(fds) == 4 + 4 + 4 + 1
 
 
 def others_reach(path):

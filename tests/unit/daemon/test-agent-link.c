@@ -352,7 +352,7 @@ Test(agent_link, unknown_types) {
 
 Test(agent_link, malformed_results) {
         static const char *const payloads[] = {
-                "", "{", "null", "[]", "{}", "\xFF", RESULT "x",
+                "", "{", "null", "[]", "{}", "{\"exit_code\":0}", "{\"duration_us\":1}", "\xFF", RESULT "x",
                 RESULT_WITH("256", "0", "\"kept\"", OUTPUT, ""),
                 RESULT_WITH("-1", "0", "\"kept\"", OUTPUT, ""),
                 RESULT_WITH("1e99", "0", "\"kept\"", OUTPUT, ""),
@@ -362,9 +362,7 @@ Test(agent_link, malformed_results) {
                 RESULT_WITH("0", "0", "\"\"", OUTPUT, ""),
                 RESULT_WITH("0", "0", "\"Kept\"", OUTPUT, ""),
                 RESULT_WITH("0", "0", "true", OUTPUT, ""),
-                RESULT_WITH("0", "0", "\"kept\"", "null", ""),
                 RESULT_WITH("0", "0", "\"kept\"", "[]", ""),
-                RESULT_WITH("0", "0", "\"kept\"", "{}", ""),
                 RESULT_WITH("0", "0", "\"kept\"", "{\"bytes\":0,\"omitted\":-1,\"dropped\":0,\"file\":null}", ""),
                 RESULT_WITH("0", "0", "\"kept\"", "{\"bytes\":0,\"omitted\":0,\"dropped\":0,\"file\":null,\"x\":1}", ""),
                 RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"x\":1"),
@@ -385,6 +383,15 @@ Test(agent_link, malformed_results) {
                 say(AGENT_FRAME_RESULT, 1, payloads[i]);
                 check_fault(payloads[i]);
         }
+}
+
+/* What is 0, false, null or "kept" may be left out. */
+Test(agent_link, shortest_result) {
+        begin_turn();
+        say(AGENT_FRAME_RESULT, 1, "{\"exit_code\":3,\"duration_us\":9,\"stderr\":{\"bytes\":4}}");
+        cr_assert_eq(n_result, 1);
+        cr_assert(last.exit_code == 3 && last.duration_usec == 9 && !last.lost && !last.timed_out && !last.error);
+        cr_assert(last.output[OUTPUT_STDOUT].bytes == 0 && last.output[OUTPUT_STDERR].bytes == 4);
 }
 
 Test(agent_link, long_file_name) {

@@ -156,7 +156,7 @@ Test(json_writer, integers) {
         }
 }
 
-Test(json_writer, unsigned_integers_are_clipped) {
+Test(json_writer, unsigned_integers) {
         _cleanup_(buffer_done) Buffer b = {};
         JsonWriter w = JSON_WRITER(&b);
 
@@ -167,7 +167,8 @@ Test(json_writer, unsigned_integers_are_clipped) {
         json_write_uint(&w, "d", UINT64_MAX);
         json_write_object_end(&w);
         check_text(&b, &w,
-                   "{\"a\":0,\"b\":9223372036854775807,\"c\":9223372036854775807,\"d\":9223372036854775807}");
+                   "{\"a\":0,\"b\":9223372036854775807,\"c\":9223372036854775808,"
+                   "\"d\":18446744073709551615}");
 }
 
 Test(json_writer, milliseconds) {
