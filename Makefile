@@ -87,7 +87,7 @@ $(BUILD)/sandboxctl: $(CTL_OBJ) $(LIBRARY)
 # position-independent, because relocations would make its pages private to each session.
 $(BUILD)/sandbox-agent: $(AGENT_OBJ) $(LIBRARY)
 	$(call say,LD)
-	$(Q)$(CC) $(CFLAGS_ALL) -static -no-pie -Wl,--gc-sections -Wl,-z,relro $(LDFLAGS) -o $@ $^ -ljson-c
+	$(Q)$(CC) $(CFLAGS_ALL) -static -Wl,--gc-sections -Wl,-z,relro $(LDFLAGS) -o $@ $^ -ljson-c
 
 -include $(ALL_OBJ:.o=.d)
 
