@@ -132,13 +132,13 @@ Manager *manager_free(Manager *m) {
                 return NULL;
 
         m->server = varlink_server_free(m->server);
-        event_log_done(&m->events);
         while (m->sessions) {
                 Session *s = m->sessions;
 
                 session_end(s, "shutdown");
                 (void) session_free(s);
         }
+        event_log_done(&m->events);
         obituaries_done(&m->obituaries);
         m->cgroups = cgroup_tree_free(m->cgroups);
         spawn_context_done(&m->spawn);
