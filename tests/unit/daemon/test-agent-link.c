@@ -363,6 +363,7 @@ Test(agent_link, malformed_results) {
                 RESULT_WITH("0", "0", "\"Kept\"", OUTPUT, ""),
                 RESULT_WITH("0", "0", "true", OUTPUT, ""),
                 RESULT_WITH("0", "0", "\"kept\"", "[]", ""),
+                "{\"exit_code\":0}", "{\"duration_us\":5}",
                 RESULT_WITH("0", "0", "\"kept\"", "{\"bytes\":0,\"omitted\":-1,\"dropped\":0,\"file\":null}", ""),
                 RESULT_WITH("0", "0", "\"kept\"", "{\"bytes\":0,\"omitted\":0,\"dropped\":0,\"file\":null,\"x\":1}", ""),
                 RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"x\":1"),
