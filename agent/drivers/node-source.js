@@ -18,7 +18,7 @@
         const stringSlice = unbound(String.prototype.slice);
 
         const CLASHES_MAX = 20;
-        /* Characters to have compiled in search of one thing: some 100 ms. What is left then stays as it is. */
+        /* Characters to compile in search of one thing: some 100 ms. What is left then stays as it is. */
         const COMPILED_MAX = 4000000;
 
         const matches = (pattern, text) => regexpExec(pattern, text) !== null;
@@ -36,7 +36,7 @@
 
                 if (found === null || !compiles(text))
                         return text;
-                for (let left = COMPILED_MAX; found !== null && left > 0; found = regexpExec(pattern, text)) {
+                for (let left = COMPILED_MAX; found && left > 0; found = regexpExec(pattern, text)) {
                         const before = stringSlice(text, 0, found.index);
                         const after = stringSlice(text, pattern.lastIndex);
                         const marked = `${before}${found[0]}#${after}`;
@@ -63,7 +63,7 @@
         const prepareImports = (text, importName) =>
                 replaceCode(text, /(?<![\w$#]|(?<!\.\.)\.)import(?=\s*\()/g, importName);
 
-        /* A const stays one for ever to V8: it becomes a let, unless the code assigns to it, which is to fail. */
+        /* To V8 a const stays one: it becomes a let, unless the code assigns to it and has to fail. */
         const prepareConstants = (text) =>
                 replaceCode(text, /(?<=^|\n|; *)const(?=\s+(\w*)|[[{])/g, 'let  ',
                             (found) => found[1] && assigns(text, found[1]));

@@ -13,8 +13,8 @@
  * ends even an endless loop. Later callbacks run unguarded: the agent has to kill what hangs there.
  *
  * process.exit() cannot be an exception, which code might catch: it ends the turn and terminates execution.
- * Termination, like SIGINT in a nextTick callback, skips node's bookkeeping of async ids, for which node would
- * abort: raise() has it begin anew.
+ * Termination, like SIGINT in a nextTick callback, skips node's bookkeeping of async ids, for which node
+ * would abort: raise() has it begin anew.
  *
  * Node makes descriptor 3 close-on-exec before it runs anything, so no child has it. Code shares our globals
  * and prototypes and may ruin them: what is needed after the start is kept in constants, methods as
@@ -28,7 +28,7 @@
         'use strict';
 
         const { Buffer, Error, Number, process, RegExp, setImmediate, String, URL } = globalThis;
-        const { apply } = Reflect;
+        const { apply, set } = Reflect;
         const { EventEmitter } = require('events');
         const { fstatSync } = require('fs');
         const { Session } = require('inspector');
@@ -55,7 +55,7 @@
         const stringSplit = unbound(String.prototype.split);
         const streamWrite = unbound(Writable.prototype.write);
         const { cwd, kill, pid, reallyExit } = process;
-        /* What node calls to run microtasks and the like, and for uncaught exceptions: in 18 to 24 it is there. */
+        /* What node calls to run microtasks and the like, and for uncaught exceptions. 18 to 24 have it. */
         const { _tickCallback: runTicks = () => {}, _fatalException: fatalException = () => {} } = process;
 
         const CONTROL_FD = 3;
@@ -87,7 +87,8 @@
                         scriptRun(guardScript, GUARD_OPTIONS);
                 } finally {
                         guarded = false;
-                        rearm();
+                        if (eventListeners(process, 'SIGINT').length > 1)
+                                rearm();
                 }
         };
 
@@ -219,15 +220,15 @@
 
         /* ---- the end of the process, as code sees it ---- */
 
-        /* After a terminated immediate those that follow are lost but still counted: node would spin. */
+        /* After a terminated immediate those that follow are lost, but still counted: node would spin. */
         const isAmongImmediates = () => {
                 const { stackTraceLimit, prepareStackTrace } = Error;
 
-                Error.stackTraceLimit = Infinity;
-                Error.prepareStackTrace = undefined;
+                set(Error, 'stackTraceLimit', Infinity);
+                set(Error, 'prepareStackTrace', undefined);
                 const { stack } = new Error();
-                Error.stackTraceLimit = stackTraceLimit;
-                Error.prepareStackTrace = prepareStackTrace;
+                set(Error, 'stackTraceLimit', stackTraceLimit);
+                set(Error, 'prepareStackTrace', prepareStackTrace);
                 return regexpExec(/processImmediate \(node:/, stack) !== null;
         };
 
@@ -239,12 +240,9 @@
                 unwinding = false;
         };
 
-        const unwind = () => {
-                if (isAmongImmediates())
-                        throw UNWIND;
+        const terminate = () => {
                 unwinding = true;
                 raise(UNWIND);
-                setImmediate(resume);
                 try {
                         session.connect();
                 } catch {
@@ -254,9 +252,16 @@
                 for (;;);
         };
 
+        /* First resume(), then the report: SIGINT may come as soon as that is out. */
         process.exit = function exit(code = process.exitCode) {
+                const catchable = isAmongImmediates();
+
+                if (!catchable)
+                        setImmediate(resume);
                 turnEnd(turn, Number(code ?? 0) & 0xff);
-                unwind();
+                if (catchable)
+                        throw UNWIND;
+                terminate();
         };
 
         /* ---- signals and stray exceptions ---- */
@@ -285,7 +290,7 @@
                 return true;
         };
 
-        /* Does what an uncaught exception does, also to the ids of the callbacks that run: they are forgotten. */
+        /* Does what an uncaught exception does, also to the ids of running callbacks: they are forgotten. */
         const raise = (error) => {
                 restore();
                 apply(fatalException, process, [error, false]);
@@ -308,7 +313,7 @@
         const events = ['newListener', 'removeListener', 'SIGINT'];
         const needed = events.map((event) => eventListeners(process, event));
 
-        /* The guard leaves SIGINT at its default, and node does not notice if code began to listen in there. */
+        /* The guard leaves SIGINT at its default. Node sees to listeners, but not to those added inside. */
         const rearm = () => {
                 const all = eventRawListeners(process, 'SIGINT');
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The fixture of the tests of the node driver: runs turns and fails when one does not end as expected."""
+import os
 import re
+import signal
+import time
 
 import pytest
 from harness import Driver
@@ -21,6 +24,17 @@ class Session:
             else:
                 assert answer[stream] == expected, answer
         return answer
+
+    def interrupt_idle(self):
+        """SIGINT between turns; returns when it has been delivered."""
+        pid = self.driver.process.pid
+        os.kill(pid, signal.SIGINT)
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            with open(f"/proc/{pid}/status", encoding="ascii") as f:
+                if re.search(r"^ShdPnd:\s*0+$", f.read(), re.MULTILINE):
+                    return
+        raise AssertionError("SIGINT stays pending")
 
     def interrupted(self, code, stdout="", state="kept"):
         self(code, stdout, re.compile(""), 124, state, timeout=0.5)

@@ -6,7 +6,6 @@ TEST_NODE chooses another node than the system's.
 import json
 import os
 import re
-import signal
 import time
 
 import corpus
@@ -93,7 +92,7 @@ def test_many_constants_take_bounded_time(js):
     ("(await import('node:os')).EOL.length", "1\n"),
     ("const f = async () => (await import('path')).sep\nawait f()", "'/'\n"),
     ("`${(await import('path')).sep}`", "'/'\n"),
-    ("({ ...await import('path') }).sep + [...Object.keys(await import ('path'))].length", re.compile(r"'/\d+'")),
+    ("({ ...await import('path') }).sep + typeof [...Object.keys(await import ('path'))]", "'/object'\n"),
     ("`import(1)` + 'import(2)' /* import(3) */ // import(4)", "'import(1)import(2)'\n"),
     ("/import (x)/.test('import x')", "true\n"),
     ("({ import(x) { return x } }).import(5)", "5\n"),
@@ -145,12 +144,18 @@ def test_exit(js, code):
     js("var kept = 1")
     for _ in range(3):
         js(code, "", "", 9)
+        js.interrupt_idle()
         js("kept", "1\n")
     js("await new Promise(r => setTimeout(r, 2)); await new Promise(setImmediate);"
        "await new Promise(process.nextTick); await require('fs').promises.stat('/'); 'all of them work'",
        "'all of them work'\n")
-    js("const used = process.cpuUsage(); await new Promise(r => setTimeout(r, 300));"
-       "const more = process.cpuUsage(used); more.user + more.system < 150000", "true\n")
+
+
+def test_exit_leaves_later_immediates_alone(js):
+    """Node would wait for them for ever, at full speed."""
+    js("let n = 0; setImmediate(() => process.exit(9)); for (const i of 'abc') setImmediate(() => n++);"
+       "await new Promise(() => {})", "", "", 9)
+    js("n", "3\n")
 
 
 @pytest.mark.parametrize("code", EXITS.values(), ids=EXITS)
@@ -216,7 +221,7 @@ def test_interrupt_that_kills(js):
 def test_interrupt_between_turns_does_nothing(js):
     js("process.removeAllListeners(); var kept = 1; void 0")
     for _ in range(3):
-        os.kill(js.driver.process.pid, signal.SIGINT)
+        js.interrupt_idle()
         js("kept", "1\n")
 
 

@@ -3,7 +3,6 @@
 import re
 import select
 import time
-from statistics import median
 
 import harness
 import pytest
@@ -219,4 +218,5 @@ def test_start_adds_little(monkeypatch):
             return time.monotonic() - begun
 
     bare = "new (require('net').Socket)({ fd: 3 }).write('ready\\n')"
-    assert median(start(None) for _ in range(9)) < 2 * median(start(bare) for _ in range(9))
+    ours, least = zip(*((start(None), start(bare)) for _ in range(9)))
+    assert min(ours) < 2 * min(least)
