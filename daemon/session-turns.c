@@ -61,6 +61,17 @@ static void session_set_backstop(Session *s, const Turn *t) {
         session_arm_timer(s);
 }
 
+/* While it starts, the end of the jail's process tells more; it follows at once, or is made to. */
+static void session_lose_agent(Session *s, const char *why) {
+        if (s->state != SESSION_STARTING)
+                return session_on_agent_gone(s, why);
+
+        s->agent = agent_link_free(s->agent);
+        s->agent_fault = why;
+        s->start_deadline = MIN(s->start_deadline, now_monotonic() + SESSION_FAULT_USEC);
+        session_arm_timer(s);
+}
+
 void session_turns_on_hello(Session *s) {
         if (s->running)
                 session_set_backstop(s, s->running); /* the start is over, and its allowance with it */
@@ -86,7 +97,7 @@ void session_turns_dispatch(Session *s) {
 
         r = agent_link_execute(s->agent, t->number, t->interpreter, t->timeout_usec, t->code, t->code_size);
         if (r < 0)
-                return session_on_agent_gone(s, "its agent does not take requests");
+                return session_lose_agent(s, "it does not take requests");
         session_set_backstop(s, t);
 }
 
@@ -249,16 +260,7 @@ static void on_hello(AgentLink *l, void *userdata) {
 }
 
 static void on_lost(AgentLink *l, const char *why, void *userdata) {
-        Session *s = userdata;
-
-        /* While it starts, the end of the jail's process tells more; it follows at once, or is made to. */
-        if (s->state == SESSION_STARTING) {
-                s->agent = agent_link_free(s->agent);
-                s->agent_fault = why;
-                s->start_deadline = MIN(s->start_deadline, now_monotonic() + SESSION_FAULT_USEC);
-                session_arm_timer(s);
-        } else
-                session_on_agent_gone(s, why);
+        session_lose_agent(userdata, why);
 }
 
 const AgentLinkHandlers session_agent_handlers = {
