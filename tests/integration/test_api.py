@@ -267,6 +267,13 @@ def test_wait_beside_the_caller(daemon, name):
     assert daemon.refused("Wait", session=name).name == "NoSuchTurn"
 
 
+def test_only_who_asked_for_it_is_answered_early(daemon, name):
+    with daemon.begin("sleep 0.5; echo x", name) as link:
+        daemon.wait_busy(name)
+        assert daemon.call("Wait", session=name, answer_after_ms=50)["exit_code"] is None
+        assert link.answer()["exit_code"] == 0
+
+
 def test_waiter_that_goes_away_stops_nothing(daemon, name):
     daemon.run("sleep 0.4; echo x", name, answer_after_ms=0)
     with daemon.link() as link:
