@@ -306,7 +306,7 @@ bool session_interrupt(Session *s) {
 
         t->interrupt_sent = true;
         if (agent_link_interrupt(s->agent) < 0)
-                session_on_agent_gone(s, "its agent does not take requests");
+                session_lose_agent(s, "it does not take requests");
         else
                 s->backstop = MIN(s->backstop, now_monotonic() + session_start_allowance(s) +
                                                        AGENT_BACKSTOP_USEC);
