@@ -10,7 +10,8 @@
  *     0  /dev/null      1  stdout pipe      2  stderr pipe      3  control socket (AF_UNIX stream)
  * The driver moves 3 away (a high number, CLOEXEC) before it runs any code, so that children never see it.
  *
- * Lines of ASCII words, LF-ended; a length announces that many raw bytes after the LF.
+ * Lines of ASCII words, LF-ended, of which empty ones mean nothing; a length announces that many raw bytes after
+ * the LF.
  *     agent → driver   execute TOKEN LENGTH      then LENGTH bytes of code: valid UTF-8, no NUL
  *     driver → agent   ready                     once, when it can run code
  *                      done TOKEN STATUS STATE   the turn is over: exit status 0…255; kept or lost

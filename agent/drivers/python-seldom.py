@@ -202,8 +202,6 @@ def run_on_loop(codes):
         if not task.done():             # interrupted: it must not go on in a later turn
             task.cancel()
             loop.run_until_complete(asyncio.wait([task], timeout=CLEANUP_SECONDS))
-        elif not task.cancelled():
-            task.exception()            # or asyncio complains that nobody asked for it
         raise
 
 

@@ -147,6 +147,12 @@ def test_huge_values_are_cut(py, code, start):
     assert got["stdout"].startswith(start) and len(got["stdout"]) < 110000 and got["seconds"] < 5
 
 
+def test_huge_text_is_not_copied_to_be_cut(py):
+    py("import resource\nsize = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+       "resource.setrlimit(resource.RLIMIT_AS, (size + 60000000,) * 2)")
+    assert py("'a' * 40000000", any)["stdout"].endswith("aaa'...\n")
+
+
 def test_value_that_holds_itself(py):
     py("a = [1]; a.append(a); a", "[1, [...]]\n")
     py("b = {}; b['b'] = b; b", "{'b': {...}}\n")
