@@ -36,12 +36,14 @@ int pidfd_kill(int pidfd, int sig) {
 }
 
 void process_reset_signals(void) {
-        struct sigaction action = { .sa_handler = SIG_DFL };
+        /* The kernel's own structure is no larger, and all of its members are to be 0: SIG_DFL, no flags. */
+        static const struct sigaction zero;
         sigset_t none;
 
-        /* Fails for SIGKILL, SIGSTOP and the two that glibc keeps to itself, which is fine. */
+        /* By the raw call, because glibc refuses the signals that it keeps to itself (32 and 33), and a parent may
+         * have ignored these, too. Fails for SIGKILL and SIGSTOP, which is fine. */
         for (int sig = 1; sig < NSIG; sig++)
-                (void) sigaction(sig, &action, NULL);
+                (void) syscall(SYS_rt_sigaction, sig, &zero, NULL, (size_t) (NSIG - 1) / 8);
 
         (void) sigemptyset(&none);
         (void) sigprocmask(SIG_SETMASK, &none, NULL);
