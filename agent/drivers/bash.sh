@@ -39,7 +39,8 @@ __sandbox_next() {
         __sandbox_mend
         # Without its token or a stream a turn cannot be ended, nor the next one run.
         [[ -v __sandbox_token && -e /dev/fd/76 && -e /dev/fd/78 && -e /dev/fd/79 ]] || __sandbox_end
-        builtin declare -F trap || __sandbox_wrap_trap
+        # In posix mode trap cannot be a function.
+        [[ -o posix ]] || builtin declare -F trap || __sandbox_wrap_trap
         __sandbox_report kept
         __sandbox_receive
         builtin return 1
@@ -79,18 +80,17 @@ __sandbox_report() {
 # The token is set when all is read: until then a signal is none of a turn's.
 __sandbox_receive() {
         builtin trap -- "${__sandbox_guards[EXIT]}" EXIT
-        builtin local __sandbox_line
-        builtin local IFS=
+        builtin local REPLY                     # what IFS does not apply to
         builtin local TMOUT=
         builtin local LC_ALL=C                  # read -N is to count bytes
-        until builtin read -r -u 77 __sandbox_line; do
+        until builtin read -r -u 77; do
                 (($? > 128)) || __sandbox_end   # not a signal or TMOUT, but end of file
         done
-        builtin read -r -N "${__sandbox_line##* }" -u 77 __sandbox_code
+        builtin read -r -N "${REPLY##* }" -u 77 __sandbox_code
         # The guard of ERR below can tell it from any argument that the code itself contains.
         [[ $__sandbox_code == *$'\n' ]] || __sandbox_code+=$'\n'
-        __sandbox_line=${__sandbox_line#execute }
-        __sandbox_token=${__sandbox_line% *}
+        REPLY=${REPLY#execute }
+        __sandbox_token=${REPLY% *}
 }
 
 # Makes $? what it was at the end of the last turn.
@@ -189,7 +189,7 @@ __sandbox_write_state() {
         for __sandbox_name in IFS PATH PS4 SHELL TERM; do       # a new shell has them
                 [[ -v $__sandbox_name ]] || builtin printf 'builtin unset -v %s\n' "$__sandbox_name"
         done
-        builtin unset -v POSIXLY_CORRECT BASH_SUBSHELL BASH_EXECUTION_STRING __sandbox_text __sandbox_name \
+        builtin unset -v POSIXLY_CORRECT BASH_EXECUTION_STRING __sandbox_text __sandbox_name \
                 __sandbox_state __sandbox_leaving __sandbox_argv __sandbox_code
         builtin declare -p
         builtin alias -p

@@ -100,8 +100,9 @@ def test_top_level(sh):
     sh("n+=2; echo ${m[k]} $n ${#FUNCNAME[@]} $0", "v 4 0 bash\n")
     sh("set -- a 'b c'")
     sh("echo $# $2; exit", "2 b c\n")
-    sh("echo $# $2; g() { exit 1; }; g x", "2 b c\n", 1)
-    sh("echo $# $2", "2 b c\n")
+    sh("set -- x 'd e'; exit")
+    sh("echo $# $2; g() { exit 1; }; g x", "2 d e\n", 1)
+    sh("echo $# $2", "2 d e\n")
 
 
 def test_leaving_loops(sh):
@@ -121,10 +122,11 @@ def test_descriptors(sh):
 
 
 def test_code_arrives_in_pieces(sh):
+    sh("IFS=0; TMOUT=1; set -k")
     token = b"0123456789abcdef"
     for piece in (b"exe", b"cute ", token, b" 1", b"0\n", b"echo '\xc3", b"\xa9'\n"):
         sh.driver.send(piece)
-        time.sleep(0.01)
+        time.sleep(1.2 if piece == b"0\n" else 0.01)
     deadline = time.monotonic() + 10
     while (report := sh.driver.report(token.decode())) is None and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -162,6 +164,7 @@ STATE = [
     ("set -o posix; alias x='echo X'", "x; echo $SHELLOPTS", re.compile("^X\n.*posix")),
     ("trap 'echo usr' USR1; trap '' USR2", "kill -USR1 $$; kill -USR2 $$; echo on; trap - USR2; trap",
      "usr\non\ntrap -- 'echo usr' SIGUSR1\n"),
+    ("mkdir d; ln -s d l; cd l", "pwd; echo $BASH_SUBSHELL; cd ..; ls", re.compile("/l\n0\nd\nl\n$")),
     ("mkdir d; ln -s d l; cd l; pushd / >/dev/null; popd >/dev/null; pushd /tmp >/dev/null",
      "pwd; cd \"$OLDPWD\"; echo ${PWD##*/}; popd >/dev/null; echo ${PWD##*/}", "/tmp\nl\nl\n"),
     ("umask 027; ulimit -S -n 90", "umask; ulimit -n", "0027\n90\n"),
@@ -202,8 +205,8 @@ def test_nothing_but_the_shell_is_needed(sh):
 
 def test_environment_of_the_new_shell(sh):
     sh("echo 'echo RUN' > env; export BASH_ENV=$PWD/env SHELLOPTS BASHOPTS; declare() { echo no; };"
-       "export -f declare; v=1; exit")
-    sh("echo $v; declare; unset -f declare", "1\nno\n")
+       "zz() { echo zz; }; export -f declare zz; v=1; exit")
+    sh("echo $v; declare; unset -f declare; bash -c zz", "1\nno\nRUN\nzz\n")
 
 
 def test_a_state_that_does_not_come_through_is_lost(sh):
@@ -236,7 +239,9 @@ def test_exit_trap_is_interrupted(sh):
 
 
 def test_err_trap(sh):
-    sh("trap 'echo err $? $LINENO' ERR; true\nfalse", "err 1 2\n", 1)
+    sh("trap 'n=$((n+1))' ERR; true\nfalse", status=1)
+    sh("false", status=1)
+    sh("echo $n; trap 'echo err $? $LINENO' ERR; true\nfalse", "2\nerr 1 2\n", 1)
     sh("false", "err 1 1\n", 1)
     sh("(exit 3)\n! false; if false; then :; fi", "err 3 1\n")
     sh("exit 2", status=2)
@@ -256,15 +261,25 @@ def test_debug_and_return_traps(sh):
     sh("g; trap - RETURN; g; trap", "g\nret\ng\n")
 
 
+def test_trap_wrapper(sh):
+    sh("unset -f trap")
+    sh("trap 'echo t' EXIT; exit 1", "t\n", 1)
+    sh("trap - EXIT; trap() { echo mine; }; exit")
+    sh("trap x EXIT; unset -f trap", "mine\n")
+    sh("set -o posix; unset -f trap")
+    sh("set +o posix; exit")
+    sh("set -k; trap 'a=b' USR1; trap -p USR1; trap - USR1; set +k", "trap -- 'a=b' SIGUSR1\n")
+
+
 def test_trap_arguments(sh):
     sh("trap 'echo t' TERM 2; kill $$; kill -INT $$; trap TERM; trap - INT; trap", "t\nt\n")
-    sh("set -k; trap 'a=b' USR1; trap -p USR1; trap - USR1; set +k", "trap -- 'a=b' SIGUSR1\n")
+    sh("trap 'echo t' TERM INT; trap 2 15; trap; kill -INT $$", status=130)
     sh("\ntrap FOO", status=1, stderr="bash: line 2: trap: FOO: invalid signal specification\n")
     sh("trap x BAR", status=1, stderr="bash: line 1: trap: BAR: invalid signal specification\n")
     sh("trap -p BAZ", status=1, stderr="bash: line 1: trap: BAZ: invalid signal specification\n")
     sh("trap -l | head -1", re.compile("SIGHUP"))
     sh("trap \"echo 'q'\" EXIT; x=$(trap -p EXIT); trap - EXIT; eval \"$x\"; exit", "q\n")
-    sh("trap - EXIT; kill $$", status=143)
+    sh("trap - EXIT INT; kill -INT $$", status=130)
 
 
 # ---------------------------------------------------------------- interrupts
@@ -298,6 +313,15 @@ def test_trap_of_interrupt(sh):
 
 # ---------------------------------------------------------------- code against the driver
 
+
+def test_separators_of_the_user(sh):
+    sh("IFS=0; readonly IFS")
+    for length in range(8, 31):                     # also those that end in the separator
+        sh(("echo x " + "#" * 30)[:length], "x\n")
+    sh("v=101; exit")
+    sh("echo $v; echo é", "1 1\né\n")
+
+
 HARMLESS = [
     "builtin() { :; }", "enable -n builtin", "enable -n printf read eval exec exit trap local",
     "; ".join(f"{name}() {{ :; }}" for name in
@@ -311,7 +335,7 @@ HARMLESS = [
     "POSIXLY_CORRECT=",
     "unset BASHOPTS BASH_EXECUTION_STRING FUNCNAME BASH_SOURCE BASH_LINENO LINENO 2>/dev/null",
     "line=1 code=2 token=3 status=4 state=5; readonly line code token status state",
-    "for f in /proc/$$/fd/*; do builtin echo junk >&${f##*/}; done", "unset -f $(compgen -A function)",
+    "for f in /proc/$$/fd/*; do builtin echo -n junk >&${f##*/}; done", "unset -f $(compgen -A function)",
 ]
 
 
@@ -323,8 +347,15 @@ def test_harmless(sh, code):
     sh("\\builtin echo $v", "1\n")
 
 
+def test_exit_from_a_shell_without_builtins(sh):
+    sh("v=1; builtin() { :; }; exit 4", status=4, stderr=re.compile("do not outlive"))
+    sh("enable -n builtin; exit 5", status=5, stderr=re.compile("do not outlive"))
+    sh("echo $v", "1\n")
+
+
 DEADLY = [
-    "set -n", "enable -n builtin enable", "unset $(compgen -v)", "exec 77>&-", "exec 78>&-", "exec 76<&-",
+    "set -n", "enable -n builtin enable", "unset $(compgen -v)", "unset $(compgen -v); exit",
+    "exec 77>&-", "exec 78>&-", "exec 76<&-",
     "for f in /proc/$$/fd/*; do eval \"exec ${f##*/}>&-\"; done", "ulimit -n 70; exit 2", "set -r; exit 2",
     "builtin trap 'echo x' EXIT; exit 3", "shopt -s extdebug; builtin trap false DEBUG",
 ]
