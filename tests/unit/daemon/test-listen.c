@@ -88,6 +88,7 @@ Test(listen, umask_is_left_alone) {
         _cleanup_close_ int fd = listen_open(path, &why);
         struct stat st;
 
+        cr_assert_geq(fd, 0);
         cr_assert_eq(umask(before), 0077);
         cr_assert_eq(stat(path, &st), 0);
         cr_assert_eq(st.st_mode & 0666, 0666);
@@ -96,6 +97,7 @@ Test(listen, umask_is_left_alone) {
 Test(listen, in_use) {
         _cleanup_close_ int first = listen_open(path, &why), peer = -EBADF;
 
+        cr_assert_geq(first, 0);
         cr_assert_eq(listen_open(path, &why), -EADDRINUSE);
         check_why("--socket");
         peer = connect_to(path);
