@@ -15,7 +15,6 @@
  *     agent → driver   execute TOKEN LENGTH      then LENGTH bytes of code: valid UTF-8, no NUL
  *     driver → agent   ready                     once, when it can run code
  *                      done TOKEN STATUS STATE   the turn is over: exit status 0…255; kept or lost
- *                      (an empty line)           nothing: ends what code itself may have left on the socket
  * TOKEN is 16 hex digits, new for every turn and not to be guessed: a report with another token is ignored,
  * so what code forges can spoil its own turn only.
  *

@@ -55,7 +55,7 @@ __sandbox_mend() {
                 [[ -o posix ]] || __sandbox_probe=:$BASHOPTS: POSIXLY_CORRECT=
                 unset -f builtin enable
                 enable builtin printf unset
-                if [[ $__sandbox_probe ]]; then
+                if [[ ${__sandbox_probe-} ]]; then
                         builtin unset -v POSIXLY_CORRECT
                         # Leaving posix mode sets these two as it likes.
                         [[ $__sandbox_probe != *:expand_aliases:* ]] || builtin shopt -s expand_aliases
