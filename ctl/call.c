@@ -14,25 +14,14 @@
 #include "lib/private-daemon.h"
 #include "lib/text.h"
 
-/* The project is only a name: where it is not UTF-8, as file names need not be, something close will do. */
-static char *project_name(const char *path) {
-        Utf8Decoder decoder = {};
-        Buffer b = {};
-        char *name;
-
-        if (utf8_decoder_feed(&decoder, path, strlen(path), &b) < 0 || utf8_decoder_finish(&decoder, &b) < 0 ||
-            buffer_take(&b, &name, NULL) < 0)
-                die_oom();
-        return name;
-}
-
 void context_init(Context *c) {
         const char *project = getenv("PROJECT_DIR");
         char cwd[PATH_MAX];
 
         if (!project || *project != '/')
                 project = getcwd(cwd, sizeof(cwd)) ? cwd : "/";
-        c->project = project_name(project);
+        /* Only a name: where it is not UTF-8, as file names need not be, something close will do. */
+        c->project = must_alloc(utf8_repair(project));
 }
 
 void context_done(Context *c) {

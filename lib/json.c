@@ -46,20 +46,39 @@ static bool tree_count_members(json_object *o, size_t *members) {
         }
 }
 
+/* One is kept from parse to parse, because to make it costs as much as to read a small message. A thread that
+ * finds it in use (the shim connects in one) makes its own. */
+static json_tokener *spare_tokener;
+
+static json_tokener *tokener_get(void) {
+        json_tokener *t = __atomic_exchange_n(&spare_tokener, NULL, __ATOMIC_ACQ_REL);
+
+        if (t) {
+                json_tokener_reset(t);
+                return t;
+        }
+
+        t = json_tokener_new_ex(JSON_DEPTH_MAX);
+        /* Not VALIDATE_UTF8, which lets overlong forms and surrogates pass: that is checked already. */
+        if (t)
+                json_tokener_set_flags(t, JSON_TOKENER_STRICT);
+        return t;
+}
+
+static void tokener_putp(json_tokener **t) {
+        json_tokener *replaced = *t ? __atomic_exchange_n(&spare_tokener, *t, __ATOMIC_ACQ_REL) : NULL;
+
+        if (replaced)
+                json_tokener_free(replaced);
+}
+
 /* json-c's own parse, of text whose tokens are known to be good. */
 static int tokener_run(const char *data, size_t size, json_object **ret, size_t *reterr_offset) {
-        /* Kept from one parse to the next: to make it costs as much as a small message. */
-        static _Thread_local json_tokener *t;
+        _cleanup_(tokener_putp) json_tokener *t = tokener_get();
         _cleanup_json_ json_object *o = NULL;
 
-        if (!t) {
-                t = json_tokener_new_ex(JSON_DEPTH_MAX);
-                if (!t)
-                        return -ENOMEM;
-                /* Not VALIDATE_UTF8, which lets overlong forms and surrogates pass: that is checked already. */
-                json_tokener_set_flags(t, JSON_TOKENER_STRICT);
-        }
-        json_tokener_reset(t);
+        if (!t)
+                return -ENOMEM;
 
         o = json_tokener_parse_ex(t, data, (int) size);
         *reterr_offset = json_tokener_get_parse_end(t);

@@ -190,6 +190,17 @@ int utf8_decoder_finish(Utf8Decoder *d, Buffer *out) {
         return buffer_append_str(out, REPLACEMENT);
 }
 
+char *utf8_repair(const char *s) {
+        _cleanup_(buffer_done) Buffer b = {};
+        Utf8Decoder decoder = {};
+        char *copy;
+
+        if (utf8_decoder_feed(&decoder, s, strlen(s), &b) < 0 || utf8_decoder_finish(&decoder, &b) < 0 ||
+            buffer_take(&b, &copy, /* ret_size= */ NULL) < 0)
+                return NULL;
+        return copy;
+}
+
 static int quote_char(Buffer *b, char c) {
         switch (c) {
         case '\n':

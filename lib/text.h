@@ -28,6 +28,9 @@ typedef struct Utf8Decoder {
 int utf8_decoder_feed(Utf8Decoder *d, const char *data, size_t size, Buffer *out);
 int utf8_decoder_finish(Utf8Decoder *d, Buffer *out);
 
+/* A copy of a string made valid in the same way. Allocated; NULL on OOM. */
+char *utf8_repair(const char *s);
+
 /* 'text' with control characters, quotes and non-ASCII escaped, cut after max input bytes; for log lines
  * and messages about hostile strings. Allocated; NULL on OOM. NULL is shown as (null). */
 char *text_quote(const char *s, size_t max);

@@ -176,7 +176,9 @@ static int find_project(char **ret) {
 
         if (path && streq(path, "/"))
                 path = mfree(path);
-        *ret = path;
+        /* Only a name: where it is not UTF-8, as file names need not be, something close will do. */
+        *ret = path ? must_alloc(utf8_repair(path)) : NULL;
+        free(path);
         return 0;
 }
 

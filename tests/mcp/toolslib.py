@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import time
 
+ALL_S = 90              # for a whole script: who calls it may kill it later, and its daemon would stay
+
 HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
@@ -61,10 +63,21 @@ class Daemon:
 
 
 class Counter:
-    """One line for each check; the closing line that tests/check reads."""
+    """One line for each check; the closing line that tests/check reads; and the time that is left for all."""
 
     def __init__(self):
         self.passed = self.failed = 0
+        self.end = time.monotonic() + ALL_S
+
+    def run(self, command, **options):
+        """(status, stdout, stderr) of a program that has the time that is left; the status is None then."""
+        left = max(self.end - time.monotonic(), 0.1)
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+                                  timeout=left, check=False, **options)
+            return done.returncode, done.stdout, done.stderr
+        except subprocess.TimeoutExpired:
+            return None, "", f"no end within {left:.0f} s, {ALL_S} s in all"
 
     def check(self, name, good, detail=""):
         self.passed += good

@@ -236,3 +236,10 @@ Test(text, signals) {
         cr_assert_null(signal_name(32));
         cr_assert_null(signal_name(100000));
 }
+
+Test(text, utf8_repair) {
+        _cleanup_free_ char *good = utf8_repair("/home/\xc3\xa9"), *bad = utf8_repair("/a\xff/\xe2\x82");
+
+        cr_assert_str_eq(good, "/home/\xc3\xa9");
+        cr_assert_str_eq(bad, "/a\xef\xbf\xbd/\xef\xbf\xbd");
+}
