@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "json-check.h"
 #include "json.h"
@@ -329,13 +330,14 @@ int json_put_uint(json_object *o, const char *key, uint64_t value) {
 }
 
 int json_put_number(json_object *o, const char *key, double value) {
-        static char format[] = "%.12g";
-        json_object *number = json_object_new_double(value);
+        char text[32];
 
-        /* json-c would print all 17 digits: 33.984999999999999 for what was measured as 33.985. */
-        if (number)
-                json_object_set_serializer(number, json_object_double_to_json_string, format, NULL);
-        return put_new(o, key, number);
+        /* json-c would print all 17 digits: 33.984999999999999 for what was measured as 33.985. They are used
+         * only where fewer do not give the same number back. */
+        (void) snprintf(text, sizeof(text), "%.15g", value);
+        if (strtod(text, NULL) != value)
+                (void) snprintf(text, sizeof(text), "%.17g", value);
+        return put_new(o, key, json_object_new_double_s(value, text));
 }
 
 int json_put_bool(json_object *o, const char *key, bool value) {

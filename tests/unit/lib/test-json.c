@@ -250,3 +250,22 @@ Test(json, put_takes_the_reference_when_it_fails) {
         cr_assert_lt(json_put_object(o, "self", json_object_get(o)), 0);
         cr_assert_eq(json_object_put(o), 1, "that was the last reference");
 }
+
+/* Few digits where they are enough, all of them where they are not. */
+Test(json, numbers_come_back) {
+        static const double values[] = { 33.985, 0.1, 2, 4.5888888888888888, 1e-7, 1.0 / 3 };
+        _cleanup_json_ json_object *o = json_object_new_object(), *back = NULL;
+        const char *text;
+        size_t size;
+
+        for (size_t i = 0; i < ELEMENTSOF(values); i++) {
+                cr_assert_eq(json_put_number(o, "n", values[i]), 0);
+                text = json_text(o, &size);
+                if (i == 0)
+                        cr_assert_str_eq(text, "{\"n\":33.985}");
+                cr_assert_eq(json_parse(text, size, &back, NULL), 0);
+                cr_assert_eq(json_object_get_double(json_object_object_get(back, "n")), values[i]);
+                json_object_put(back);
+                back = NULL;
+        }
+}
