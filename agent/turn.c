@@ -206,7 +206,8 @@ static void turn_kill_children(Turn *t) {
         children_signal(&c, SIGKILL);
         if (c.n == 0)
                 (void) kill(i->pid, SIGINT);
-        turn_enter(t, TURN_CHILDREN_KILLED, AGENT_INTERRUPT_GRACE_USEC);
+        /* Twice as long: one that was forked between the look and the kill may still hold a pipe for a while. */
+        turn_enter(t, TURN_CHILDREN_KILLED, 2 * AGENT_INTERRUPT_GRACE_USEC);
 }
 
 int turn_interrupt(Turn *t, uint64_t id) {
