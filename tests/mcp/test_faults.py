@@ -50,6 +50,17 @@ def test_slow_reader_gets_everything(start, fake, sockets):
     assert len(shim.lines) == 6001 and None not in shim.lines
 
 
+def test_reader_that_is_late_at_the_end(start, fake):
+    shim = start("--socket", fake.path)
+    # More than a pipe holds, so that there is something left when the input ends.
+    shim.write(b'{"jsonrpc":"2.0","id":"i","method":"initialize","params":{}}\n' + b"".join(
+        b'{"jsonrpc":"2.0","id":%d,"method":"tools/list"}\n' % n for n in range(100)))
+    shim.stdin.close()
+    shim.start_reading()
+    assert shim.answer(99)
+    assert shim.wait() < 1
+
+
 def test_nothing_but_json_on_stdout(start, fake):
     shim = start("--socket", fake.path, env={**os.environ, "NIX_SANDBOX_LOG": "debug"})
     shim.initialize()
