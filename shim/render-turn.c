@@ -109,7 +109,7 @@ static void render_output(const Turn *t, Buffer *b, bool *ret_out_cut, bool *ret
         end_line(b);
 }
 
-/* How to get what is not shown. What the daemon left out itself is in its notice. */
+/* How to get what is not shown. Where the daemon left out some itself, its notice says that already. */
 static void render_missing(Buffer *b, const char *stream, bool cut, const char *file) {
         if (cut && file)
                 emit(b, "note: the whole %s is in the session's file %s: look at parts of it with head, "
@@ -240,8 +240,8 @@ void render_turn(const ToolCall *call, json_object *parameters, Rendering *ret) 
         render_output(&t, b, &out_cut, &err_cut);
         if (t.result)
                 render_result(b, t.result);
-        render_missing(b, "stdout", out_cut, t.out_file);
-        render_missing(b, "stderr", err_cut, t.err_file);
+        render_missing(b, "stdout", out_cut && t.out_omitted == 0, t.out_file);
+        render_missing(b, "stderr", err_cut && t.err_omitted == 0, t.err_file);
         if (t.notice)
                 render_notice(b, t.notice);
         if (turn_is_running(&t))

@@ -134,6 +134,20 @@ Test(render, long_output_is_cut_to_a_budget) {
         expect_long(100000, 5, RENDER_OUTPUT_MAX, RENDER_OUTPUT_MAX + 300, "90005 characters left out");
 }
 
+Test(render, the_daemon_says_itself_what_it_left_out) {
+        json_object *o = turn("{'truncated':{'stdout':5,'stderr':0},'files':{'stdout':'/f'},'notice':'read /f'}");
+        _cleanup_free_ char *long_text = malloc(RENDER_OUTPUT_MAX * 2), *text = NULL;
+        Rendering r;
+
+        memset(long_text, 'x', RENDER_OUTPUT_MAX * 2);
+        cr_assert_eq(json_put_bytes(o, "stdout", long_text, RENDER_OUTPUT_MAX * 2), 0);
+        r = render(TOOL_RUN, NULL, o);
+        cr_assert_eq(buffer_take(&r.text, &text, NULL), 0);
+        cr_expect_null(strstr(text, "the whole stdout"));
+        cr_expect_not_null(strstr(text, "note: read /f\n"));
+        rendering_done(&r);
+}
+
 Test(render, excerpt_keeps_both_ends) {
         _cleanup_(buffer_done) Buffer b = {};
 
