@@ -42,13 +42,24 @@ static pid_t entry_pid(const char *name) {
         return *end ? 0 : (pid_t) n;
 }
 
-static bool is_child(pid_t session, uint64_t since, pid_t pid) {
-        ProcessStat stat;
+bool children_have_parent_of(const Children *c, const ProcessStat *stat) {
+        for (size_t i = 0; i < c->n; i++)
+                if (c->pids[i] == stat->ppid)
+                        return true;
 
-        return process_stat_read(pid, &stat) >= 0 && children_include(session, since, pid, &stat);
+        /* Its parent is reaped, and it is pid 1's now: ours. */
+        return stat->ppid == 1;
 }
 
-void children_find(pid_t session, uint64_t since, Children *ret) {
+static bool is_child(pid_t session, uint64_t since, const Children *parents, pid_t pid) {
+        ProcessStat stat;
+
+        return process_stat_read(pid, &stat) >= 0 && children_include(session, since, pid, &stat) &&
+               (!parents || children_have_parent_of(parents, &stat));
+}
+
+/* parents NULL: whoever their parents are. */
+static void find(pid_t session, uint64_t since, const Children *parents, Children *ret) {
         _Alignas(struct dirent64) char entries[4 * KIB];
         _cleanup_close_ int fd = -EBADF;
         ssize_t n;
@@ -63,14 +74,33 @@ void children_find(pid_t session, uint64_t since, Children *ret) {
                 for (char *p = entries; p < entries + n; p += ((struct dirent64 *) p)->d_reclen) {
                         pid_t pid = entry_pid(((struct dirent64 *) p)->d_name);
 
-                        if (pid > 0 && ret->n < CHILDREN_MAX && is_child(session, since, pid))
+                        if (pid > 0 && ret->n < CHILDREN_MAX && is_child(session, since, parents, pid))
                                 ret->pids[ret->n++] = pid;
                 }
+}
+
+void children_find(pid_t session, uint64_t since, Children *ret) {
+        find(session, since, /* parents= */ NULL, ret);
 }
 
 void children_signal(const Children *c, int sig) {
         for (size_t i = 0; i < c->n; i++)
                 (void) kill(c->pids[i], sig);
+}
+
+void children_kill_found(const Children *c, pid_t session, uint64_t since) {
+        Children parents = *c, late;
+
+        children_signal(c, SIGKILL);
+
+        /* A process with a pending SIGKILL forks no more, so each pass is one generation. */
+        for (unsigned i = 0; i < PASSES_MAX; i++) {
+                find(session, since, &parents, &late);
+                if (late.n == 0)
+                        return;
+                children_signal(&late, SIGKILL);
+                parents = late;
+        }
 }
 
 void children_kill(pid_t session, uint64_t since) {

@@ -30,5 +30,12 @@ typedef struct Children {
 void children_find(pid_t session, uint64_t since, Children *ret);
 void children_signal(const Children *c, int sig);
 
-/* Kills them, and those they fork meanwhile, in a bounded number of passes. */
+/* Pure: whether the parent of a process is among them, or was. */
+bool children_have_parent_of(const Children *c, const ProcessStat *stat);
+
+/* Kills those that were found, and what they forked between the look and the kill: node waits for whoever holds the
+ * pipe of a child. The interpreter's own new children are spared. Bounded. */
+void children_kill_found(const Children *c, pid_t session, uint64_t since);
+
+/* Kills all that there are, and those they fork meanwhile, in a bounded number of passes. */
 void children_kill(pid_t session, uint64_t since);

@@ -203,11 +203,10 @@ static void turn_kill_children(Turn *t) {
         Children c;
 
         children_find(i->pid, t->begun_ticks, &c);
-        children_signal(&c, SIGKILL);
+        children_kill_found(&c, i->pid, t->begun_ticks);
         if (c.n == 0)
                 (void) kill(i->pid, SIGINT);
-        /* Twice as long: one that was forked between the look and the kill may still hold a pipe for a while. */
-        turn_enter(t, TURN_CHILDREN_KILLED, 2 * AGENT_INTERRUPT_GRACE_USEC);
+        turn_enter(t, TURN_CHILDREN_KILLED, AGENT_INTERRUPT_GRACE_USEC);
 }
 
 int turn_interrupt(Turn *t, uint64_t id) {

@@ -59,7 +59,7 @@ typedef enum AgentFrameType {
 /* The agent is run as "sandbox-agent FD": its end of the socketpair, which it makes CLOEXEC first of all. */
 
 /* How long the agent's interrupt ladder may take after a time-out before the daemon ends the session:
- * SIGINT, 1 s, SIGKILL of the turn's children, 2 s, SIGKILL of the interpreter, 1 s, restart of nothing. */
+ * SIGINT, 1 s, SIGKILL of the turn's children, 1 s, SIGKILL of the interpreter, 1 s, restart of nothing. */
 #define AGENT_INTERRUPT_GRACE_USEC (UINT64_C(1000000))
 #define AGENT_BACKSTOP_USEC (UINT64_C(8000000))
 /* How long it may take until an interpreter is ready, before the turn's own time begins. */
