@@ -115,13 +115,6 @@ int turn_add_waiter(Turn *t, VarlinkLink *link, bool owner, bool stream, uint64_
         return 0;
 }
 
-bool turn_has_owner(const Turn *t) {
-        for (const TurnWaiter *w = t->waiters; w; w = w->next)
-                if (w->owner)
-                        return true;
-        return false;
-}
-
 /* Sends a piece of output to those who asked for it. What a caller leaves unread is bounded by the output of a
  * turn. */
 static void turn_stream_output(Turn *t, OutputStream stream, const char *text, size_t size) {

@@ -88,8 +88,6 @@ int turn_add_notice(Turn *t, const char *format, ...) _printf_(2, 3);
 
 /* Makes a call wait for the turn. */
 int turn_add_waiter(Turn *t, VarlinkLink *link, bool owner, bool stream, uint64_t answer_at);
-/* Whether a call still waits that asked for the turn itself. */
-bool turn_has_owner(const Turn *t);
 
 int turn_take_output(Turn *t, OutputStream stream, bool tail, const char *data, size_t size);
 /* Takes over a result: codes, counts, and the sentences that follow from them. */

@@ -40,20 +40,6 @@ int fd_set_nonblock(int fd, bool nonblock) {
         return 0;
 }
 
-int fd_set_cloexec(int fd, bool cloexec) {
-        int flags, wanted;
-
-        flags = fcntl(fd, F_GETFD);
-        if (flags < 0)
-                return -errno;
-
-        wanted = cloexec ? flags | FD_CLOEXEC : flags & ~FD_CLOEXEC;
-        if (wanted != flags && fcntl(fd, F_SETFD, wanted) < 0)
-                return -errno;
-
-        return 0;
-}
-
 int write_full(int fd, const void *data, size_t size) {
         const char *p = data;
 

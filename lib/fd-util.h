@@ -18,7 +18,6 @@ static inline void closep(int *fd) {
 #define _cleanup_close_ _cleanup_(closep)
 
 int fd_set_nonblock(int fd, bool nonblock);
-int fd_set_cloexec(int fd, bool cloexec);
 
 /* Writes all of it to a blocking descriptor, restarting on EINTR. 0 or negative errno. */
 int write_full(int fd, const void *data, size_t size);

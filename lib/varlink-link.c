@@ -226,8 +226,6 @@ static void on_drained(Stream *s, void *userdata) {
 
         if (l->state == LINK_CLOSING)
                 varlink_link_close(l);
-        else if (l->on_drained.function)
-                l->on_drained.function(l, l->on_drained.userdata);
 }
 
 int varlink_link_new(VarlinkLinkOwner *owner, int fd, PeerCred *peer, VarlinkLink **ret) {
@@ -274,7 +272,7 @@ void varlink_link_close(VarlinkLink *l) {
 
         l->owner = NULL;
         l->state = LINK_DEAD;
-        l->on_disconnect = l->on_drained = (LinkCallback) {};
+        l->on_disconnect = (LinkCallback) {};
         l->stream = stream_free(l->stream);
         l->resume = sd_event_source_disable_unref(l->resume);
         l->timer = sd_event_source_disable_unref(l->timer);
@@ -310,11 +308,6 @@ const PeerCred *varlink_link_peer(const VarlinkLink *l) {
 void varlink_link_on_disconnect(VarlinkLink *l, VarlinkLinkCallback callback, void *userdata) {
         if (l->state == LINK_BUSY)
                 l->on_disconnect = (LinkCallback) { callback, userdata };
-}
-
-void varlink_link_on_drained(VarlinkLink *l, VarlinkLinkCallback callback, void *userdata) {
-        if (l->state == LINK_BUSY)
-                l->on_drained = (LinkCallback) { callback, userdata };
 }
 
 size_t varlink_link_queued(const VarlinkLink *l) {

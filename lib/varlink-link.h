@@ -47,7 +47,6 @@ struct VarlinkLink {
         bool in_handler;
         bool eof;
         LinkCallback on_disconnect;
-        LinkCallback on_drained;
         sd_event_source *resume;        /* serves what was pipelined, in the next turn of the loop */
         sd_event_source *timer;
         uint64_t progress_usec;         /* when a half message last grew */

@@ -97,7 +97,7 @@ static int link_answer(VarlinkLink *l, const Answer *a) {
         r = link_send_answer(l, a);
 
         l->state = LINK_IDLE;
-        l->on_disconnect = l->on_drained = (LinkCallback) {};
+        l->on_disconnect = (LinkCallback) {};
         if (!l->in_handler && (l->eof || buffer_size(stream_input(l->stream)) > 0))
                 varlink_link_resume_later(l);
 

@@ -75,10 +75,6 @@ typedef void (*VarlinkLinkCallback)(VarlinkLink *link, void *userdata);
  * that only shuts down its sending side still gets its reply. Cleared when the call is answered. */
 void varlink_link_on_disconnect(VarlinkLink *l, VarlinkLinkCallback callback, void *userdata);
 
-/* Called whenever varlink_link_queued() has come down to 0 again, to go on after back-pressure. Cleared when
- * the call is answered. */
-void varlink_link_on_drained(VarlinkLink *l, VarlinkLinkCallback callback, void *userdata);
-
 /*
  * Answers: one of reply/error ends the call; notify sends one of several replies (only when the call had
  * VARLINK_MORE, else -EINVAL). parameters is borrowed, may be NULL. A call with VARLINK_ONEWAY is ended the

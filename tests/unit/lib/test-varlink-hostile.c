@@ -210,7 +210,6 @@ Test(varlink_hostile, a_slow_reader_is_waited_for) {
                 message = fixture_receive(&fixture, fd, &hangup);
                 cr_assert_geq(strlen(message), MIB);
                 cr_assert_eq(varlink_link_queued(fixture.parked), 0);
-                cr_assert_eq(fixture.n_drained, i + 1);
         }
 
         cr_assert_eq(varlink_reply(fixture.parked, NULL), 0);

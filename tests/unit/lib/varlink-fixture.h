@@ -17,7 +17,6 @@ typedef struct Fixture {
         VarlinkFlags parked_flags;
         unsigned n_calls;
         unsigned n_disconnects;
-        unsigned n_drained;
 } Fixture;
 
 void fixture_init(Fixture *f, const VarlinkServerLimits *limits);
