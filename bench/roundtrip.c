@@ -5,7 +5,7 @@
  * what a thaw adds.
  *
  * The hops are asked in turn, in rounds, so that drift of the machine's speed hits all of them alike; what
- * counts are the ratios of medians to the first hop, a bare python child on a socketpair that compiles and
+ * counts are the ratios of medians to the first hop, a bare python child on two pipes that compiles and
  * executes. Idle turns are the same Run call after a pause, on a daemon that freezes idle sessions
  * (SECOND_SOCKET) and on one that does not (SOCKET): their difference is the thaw.
  *
@@ -36,7 +36,8 @@
 
 typedef struct Hop {
         const char *name;
-        int fd;                     /* connected socket; both directions */
+        int fd;                     /* answers are read from it */
+        int to_fd;                  /* turns are written to it: the same, where it is a socket */
         pid_t pid;                  /* child, or 0 */
         void (*ask)(struct Hop *h); /* sends one turn */
         char end;                   /* the last byte of an answer; 0 with is_frame: see answer_frame() */
@@ -59,7 +60,7 @@ static double now_us(void) {
 }
 
 static void send_all(Hop *h, const void *data, size_t size) {
-        if (write_full(h->fd, data, size) < 0)
+        if (write_full(h->to_fd, data, size) < 0)
                 fail(h->name);
 }
 
@@ -152,24 +153,43 @@ static void ask_shim(Hop *h) {
         send_all(h, line, (size_t) n);
 }
 
-/* A child whose standard input and output are the other end of a socketpair; fd3: also as descriptor 3. */
-static void start_child(Hop *h, const char *workdir, bool fd3, char *const argv[]) {
-        int pair[2];
+/* What connects us to a child: a socketpair, or two pipes. theirs: what it reads from and writes to. */
+static void connect_child(Hop *h, bool pipes, int theirs[2]) {
+        int to[2], from[2];
 
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-                fail("socketpair");
+        if (!pipes) {
+                if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, to) < 0)
+                        fail("socketpair");
+                h->fd = h->to_fd = to[0];
+                theirs[0] = theirs[1] = to[1];
+                return;
+        }
+        if (pipe2(to, O_CLOEXEC) < 0 || pipe2(from, O_CLOEXEC) < 0)
+                fail("pipe");
+        h->fd = from[0];
+        h->to_fd = to[1];
+        theirs[0] = to[0];
+        theirs[1] = from[1];
+}
+
+/* A child whose standard input and output are the other end; fd3: also as descriptor 3. */
+static void start_child(Hop *h, const char *workdir, bool pipes, bool fd3, char *const argv[]) {
+        int theirs[2];
+
+        connect_child(h, pipes, theirs);
         h->pid = fork();
         if (h->pid < 0)
                 fail("fork");
         if (h->pid == 0) {
-                if (chdir(workdir) < 0 || dup2(pair[1], 0) < 0 || dup2(pair[1], 1) < 0 ||
-                    (fd3 && dup2(pair[1], 3) < 0))
+                if (chdir(workdir) < 0 || dup2(theirs[0], 0) < 0 || dup2(theirs[1], 1) < 0 ||
+                    (fd3 && dup2(theirs[0], 3) < 0))
                         _exit(126);
                 (void) execv(argv[0], argv);
                 _exit(127);
         }
-        (void) close(pair[1]);
-        h->fd = pair[0];
+        (void) close(theirs[0]);
+        if (pipes)
+                (void) close(theirs[1]);
 }
 
 static void start_bare(Hop *h, const char *workdir) {
@@ -182,7 +202,7 @@ static void start_bare(Hop *h, const char *workdir) {
                              "    w(1, b'ok\\n')\n";
         char *argv[] = { (char[]){ "/usr/bin/python3" }, (char[]){ "-I" }, (char[]){ "-c" }, loop, NULL };
 
-        start_child(h, workdir, false, argv);
+        start_child(h, workdir, /* pipes= */ true, /* fd3= */ false, argv);
 }
 
 static void start_agent(Hop *h, const char *workdir, const char *build) {
@@ -190,14 +210,14 @@ static void start_agent(Hop *h, const char *workdir, const char *build) {
         char *argv[] = { path, (char[]){ "3" }, NULL };
 
         (void) snprintf(path, sizeof(path), "%s/sandbox-agent", build);
-        start_child(h, workdir, true, argv);
+        start_child(h, workdir, /* pipes= */ false, /* fd3= */ true, argv);
 }
 
 static void start_daemon(Hop *h, const char *socket_path) {
         struct sockaddr_un address = { .sun_family = AF_UNIX };
 
         (void) snprintf(address.sun_path, sizeof(address.sun_path), "%s", socket_path);
-        h->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        h->fd = h->to_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (h->fd < 0 || connect(h->fd, (const struct sockaddr *) &address, sizeof(address)) < 0)
                 fail(socket_path);
 }
@@ -212,7 +232,7 @@ static void start_shim(Hop *h, const char *workdir, const char *build, const cha
 
         (void) snprintf(path, sizeof(path), "%s/nix-sandbox-mcp", build);
         (void) snprintf(option, sizeof(option), "%s", socket_path);
-        start_child(h, workdir, false, argv);
+        start_child(h, workdir, /* pipes= */ false, /* fd3= */ false, argv);
         send_all(h, hello, sizeof(hello) - 1);
         answer_line(h);
         (void) printf("shim-pid %d\n", (int) h->pid);
@@ -296,6 +316,8 @@ int main(int argc, char *argv[]) {
         /* The caller looks at the shim's memory, then closes our input. */
         (void) !read(STDIN_FILENO, &(char){ 0 }, 1);
         for (size_t i = 0; i < ELEMENTSOF(hops); i++) {
+                if (hops[i].to_fd != hops[i].fd)
+                        (void) close(hops[i].to_fd);
                 (void) close(hops[i].fd);
                 if (hops[i].pid > 0)
                         (void) waitpid(hops[i].pid, NULL, 0);
