@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "ctl/die.h"
-#include "ctl/table.h"
+#include "ctl/format.h"
 #include "lib/daemon-address.h"
 #include "lib/private-daemon.h"
 #include "lib/text.h"
@@ -27,32 +27,6 @@ void context_init(Context *c) {
 void context_done(Context *c) {
         c->client = varlink_client_free(c->client);
         c->project = mfree(c->project);
-}
-
-json_object *params_new(void) {
-        return must_alloc(json_object_new_object());
-}
-
-void param_string(json_object *p, const char *key, const char *value) {
-        if (value && !utf8_is_valid(value, strlen(value), NULL))
-                die_usage("the %s is not valid UTF-8", key);
-        if (json_put_string(p, key, value) < 0)
-                die_oom();
-}
-
-void param_uint(json_object *p, const char *key, uint64_t value) {
-        if (json_put_uint(p, key, value) < 0)
-                die_oom();
-}
-
-void param_number(json_object *p, const char *key, double value) {
-        if (json_put_number(p, key, value) < 0)
-                die_oom();
-}
-
-void param_bool(json_object *p, const char *key, bool value) {
-        if (json_put_bool(p, key, value) < 0)
-                die_oom();
 }
 
 json_object *params_session(const Context *c, const char *session) {
@@ -175,42 +149,14 @@ int call(Context *c, const char *method, json_object *params, VarlinkReply *ret)
         return r != 0 ? r : call_next(c, ret);
 }
 
-static json_object *get(json_object *o, const char *key) {
-        json_object *value = NULL;
+/* Ends every reply that has an error, and with --json shows the others as they are. */
+int fetch(Context *c, const char *method, json_object *params, VarlinkReply *ret, bool *ret_done) {
+        int r = call(c, method, params, ret);
 
-        return json_object_is_type(o, json_type_object) && json_object_object_get_ex(o, key, &value) ? value
-                                                                                                     : NULL;
-}
-
-const char *get_string(json_object *o, const char *key, const char *missing) {
-        json_object *value = get(o, key);
-
-        return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : missing;
-}
-
-uint64_t get_uint(json_object *o, const char *key) {
-        return json_object_get_uint64(get(o, key));
-}
-
-double get_number(json_object *o, const char *key) {
-        return json_object_get_double(get(o, key));
-}
-
-bool get_bool(json_object *o, const char *key) {
-        return json_object_get_boolean(get(o, key));
-}
-
-bool has_value(json_object *o, const char *key) {
-        return get(o, key);
-}
-
-json_object *get_array(json_object *o, const char *key) {
-        static json_object *empty;
-        json_object *value = get(o, key);
-
-        if (json_object_is_type(value, json_type_array))
-                return value;
-        if (!empty)
-                empty = must_alloc(json_object_new_array());
-        return empty;
+        *ret_done = r != 0;
+        if (r == 0 && c->json) {
+                print_json(ret->parameters);
+                *ret_done = true;
+        }
+        return r;
 }

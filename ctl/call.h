@@ -7,7 +7,7 @@
  * usage; `run` without --json gives the code's own.
  */
 
-#include "lib/json.h"
+#include "ctl/fields.h"
 #include "lib/varlink-client.h"
 
 typedef struct Context {
@@ -21,12 +21,6 @@ typedef struct Context {
 void context_init(Context *c);
 void context_done(Context *c);
 
-/* Parameters of a call, to be filled with param_*(), which die of OOM, and of text that is not UTF-8. */
-json_object *params_new(void);
-void param_string(json_object *p, const char *key, const char *value);
-void param_uint(json_object *p, const char *key, uint64_t value);
-void param_number(json_object *p, const char *key, double value);
-void param_bool(json_object *p, const char *key, bool value);
 /* {session, project} */
 json_object *params_session(const Context *c, const char *session);
 
@@ -37,16 +31,10 @@ int call_begin(Context *c, const char *method, json_object *params, VarlinkFlags
 int call_next(Context *c, VarlinkReply *ret);
 /* Both. */
 int call(Context *c, const char *method, json_object *params, VarlinkReply *ret);
+/* The same for verbs that print the reply as it is with --json: *ret_done when that, or an error, was it. */
+int fetch(Context *c, const char *method, json_object *params, VarlinkReply *ret, bool *ret_done);
 
 /* One error object ({"error","message","parameters"}) or sentence; returns the exit status 1. */
 int print_error(const Context *c, const char *error, const char *message, json_object *parameters);
 
 void print_json(json_object *o);
-
-/* Members of replies; the daemon is trusted to keep its interface, but not to be of this version. */
-const char *get_string(json_object *o, const char *key, const char *missing);
-uint64_t get_uint(json_object *o, const char *key);
-double get_number(json_object *o, const char *key);
-bool get_bool(json_object *o, const char *key);
-bool has_value(json_object *o, const char *key);
-json_object *get_array(json_object *o, const char *key); /* borrowed; an empty one when it is missing */

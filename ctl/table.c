@@ -4,13 +4,12 @@
 
 #include "ctl/table.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 #include <wchar.h>
 
 #include "ctl/die.h"
+#include "ctl/format.h"
 
 struct Table {
         const char *const *titles;
@@ -36,44 +35,6 @@ Table *table_free(Table *t) {
                 free(t->cells[i]);
         free(t->cells);
         return mfree(t);
-}
-
-/* How many bytes a character has that does something to a terminal instead of being seen; 0: it is none. */
-static size_t control_length(const unsigned char *s) {
-        static const struct {
-                const char *lead;
-                unsigned char first, last;
-        } table[] = {
-                { "\xC2", 0x80, 0x9F },     /* C1: U+009B is as good as ESC [ */
-                { "\xD8", 0x9C, 0x9C },     /* these change the direction of what follows: U+061C */
-                { "\xE2\x80", 0x8E, 0x8F }, /* U+200E, U+200F */
-                { "\xE2\x80", 0xA8, 0xAE }, /* U+2028 and U+2029, separators; U+202A to U+202E */
-                { "\xE2\x81", 0xA6, 0xA9 }, /* U+2066 to U+2069 */
-        };
-
-        if (*s < ' ' || *s == 0x7F)
-                return 1;
-        for (size_t i = 0; i < ELEMENTSOF(table); i++) {
-                size_t n = strlen(table[i].lead);
-
-                if (strncmp((const char *) s, table[i].lead, n) == 0 && s[n] >= table[i].first &&
-                    s[n] <= table[i].last)
-                        return n + 1;
-        }
-        return 0;
-}
-
-char *printable(const char *s) {
-        char *copy = must_alloc(malloc(strlen(s) + 1)), *out = copy;
-
-        while (*s) {
-                size_t n = control_length((const unsigned char *) s);
-
-                *out++ = n > 0 ? '?' : *s;
-                s += MAX(n, (size_t) 1);
-        }
-        *out = 0;
-        return copy;
 }
 
 void table_add(Table *t, const char *format, ...) {
@@ -145,43 +106,4 @@ void table_print(const Table *t) {
                 (void) title(t, c, &right);
                 print_cell(t->cells[i], widths[c], right, c == t->n_columns - 1);
         }
-}
-
-const char *format_duration(uint64_t usec) {
-        static char text[48];
-        uint64_t s = usec / USEC_PER_SEC;
-
-        if (usec < USEC_PER_SEC)
-                (void) snprintf(text, sizeof(text), "%" PRIu64 " ms", usec / USEC_PER_MSEC);
-        else if (s < 60)
-                (void) snprintf(text, sizeof(text), "%" PRIu64 " s", s);
-        else if (s < 3600)
-                (void) snprintf(text, sizeof(text), "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
-        else if (s < 86400)
-                (void) snprintf(text, sizeof(text), "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
-        else
-                (void) snprintf(text, sizeof(text), "%" PRIu64 " d %" PRIu64 " h", s / 86400, s / 3600 % 24);
-        return text;
-}
-
-const char *format_bytes(uint64_t bytes) {
-        static char text[32];
-
-        if (bytes < MIB)
-                (void) snprintf(text, sizeof(text), "%" PRIu64 " kB", bytes / KIB);
-        else if (bytes < 1024 * MIB)
-                (void) snprintf(text, sizeof(text), "%" PRIu64 " MB", bytes / MIB);
-        else
-                (void) snprintf(text, sizeof(text), "%.1f GB", (double) bytes / (1024 * MIB));
-        return text;
-}
-
-const char *format_time(uint64_t realtime_usec) {
-        static char text[32];
-        time_t t = (time_t) (realtime_usec / USEC_PER_SEC);
-        struct tm tm;
-
-        if (!localtime_r(&t, &tm) || strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm) == 0)
-                return "-";
-        return text;
 }

@@ -17,19 +17,7 @@ Table *table_new(const char *const *titles);
 Table *table_free(Table *t);
 DEFINE_TRIVIAL_CLEANUP_FUNC(Table *, table_free);
 
-/* The next cell, row by row. Printf style. Dies of OOM: this is a command-line tool.
- */
+/* The next cell, row by row. Printf style. Dies of OOM: this is a command-line tool. */
 void table_add(Table *t, const char *format, ...) _printf_(2, 3);
 size_t table_rows(const Table *t);
 void table_print(const Table *t);
-
-/* A copy of s in which each character that a terminal would obey is '?'. */
-char *printable(const char *s);
-
-/* "3 d", "2 h 5 min", "17 s", "120 ms": the two largest units. Into a static buffer that the next call
- * reuses. */
-const char *format_duration(uint64_t usec);
-/* "12 MB", "1.5 GB". The same. */
-const char *format_bytes(uint64_t bytes);
-/* Local time "2026-11-28 10:15:02". The same. */
-const char *format_time(uint64_t realtime_usec);

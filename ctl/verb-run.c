@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "ctl/die.h"
-#include "ctl/table.h"
+#include "ctl/format.h"
 #include "ctl/verbs.h"
 #include "lib/agent-protocol.h"
 #include "lib/text.h"

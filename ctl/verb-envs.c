@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+
+/* envs: the environments that sessions can be made from. */
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "ctl/arguments.h"
+#include "ctl/die.h"
+#include "ctl/table.h"
+#include "ctl/verbs.h"
+
+/* "python, bash, node", with those that are not installed marked. */
+static char *interpreter_list(json_object *e) {
+        json_object *names = get_array(e, "interpreters"), *missing = get_array(e, "missing");
+        char *text = must_alloc(strdup(""));
+
+        for (size_t i = 0; i < json_object_array_length(names); i++) {
+                const char *name = json_object_get_string(json_object_array_get_idx(names, i));
+                const char *mark = "";
+                char *longer;
+
+                for (size_t k = 0; k < json_object_array_length(missing); k++)
+                        if (streq(json_object_get_string(json_object_array_get_idx(missing, k)), name))
+                                mark = " (not installed)";
+                if (asprintf(&longer, "%s%s%s%s", text, i > 0 ? ", " : "", name, mark) < 0)
+                        die_oom();
+                free(text);
+                text = longer;
+        }
+        return text;
+}
+
+int verb_envs(Context *c, int argc, char *argv[]) {
+        static const char *const titles[] = { "NAME",    "INTERPRETERS", ">TIMEOUT", ">MEMORY",
+                                              "NETWORK", "DESCRIPTION",  NULL };
+        _cleanup_(varlink_reply_done) VarlinkReply reply = {};
+        _cleanup_(table_freep) Table *t = NULL;
+        json_object *list;
+        bool done;
+        int r;
+
+        no_arguments(argc, argv);
+        r = fetch(c, "io.nixsandbox.Environments", params_new(), &reply, &done);
+        if (done)
+                return r;
+
+        list = get_array(reply.parameters, "environments");
+        t = table_new(titles);
+        for (size_t i = 0; i < json_object_array_length(list); i++) {
+                json_object *e = json_object_array_get_idx(list, i);
+                _cleanup_free_ char *interpreters = interpreter_list(e);
+
+                table_add(t, "%s", get_string(e, "name", "-"));
+                table_add(t, "%s", interpreters);
+                table_add(t, "%g s", get_number(e, "timeout_seconds"));
+                table_add(t, "%" PRIu64 " MB", get_uint(e, "memory_mb"));
+                table_add(t, "%s", get_string(e, "network", "-"));
+                table_add(t, "%s", get_string(e, "description", ""));
+        }
+        table_print(t);
+        return EXIT_SUCCESS;
+}
