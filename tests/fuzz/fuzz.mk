@@ -10,6 +10,9 @@ FUZZ_CFLAGS := -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=a
 
 fuzz-mcp_SRC := $(addprefix shim/,mcp.c tools.c render.c render-turn.c excerpt.c)
 fuzz-config_SRC := $(addprefix daemon/,config.c config-reader.c config-environment.c environment.c limits.c)
+fuzz-report_SRC := agent/report.c
+fuzz-request_SRC := agent/message.c
+fuzz-agent-link_SRC := $(addprefix daemon/,agent-link.c turn.c turn-reply.c environment.c)
 
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz-*.c))
 FUZZ_PROGRAMS := $(addprefix $(BUILD)/fuzz/,$(FUZZ_NAMES))

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * A hostile agent: the input is what it writes, in pieces whose size the first byte says, while the daemon runs
+ * one turn after the other. As in a session every frame goes into a turn, and whatever came, the turn's reply
+ * must be JSON that a caller can read. Nothing may come of a turn that is not running, nor after the loss.
+ */
+
+#include <sys/socket.h>
+
+#include "daemon/agent-link.h"
+#include "daemon/turn-reply.h"
+#include "lib/frame.h"
+#include "lib/json.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+typedef struct Peer {
+        AgentLink *link;
+        Turn *turn;
+        uint64_t number;
+        bool hello;
+} Peer;
+
+static const TurnContext context = { .session_id = "0123456789ab", .session_name = "s", .environment = "e" };
+
+static void begin_turn(Peer *p) {
+        assert_se(turn_new(&context, INTERPRETER_BASH, SESSION_ORIGIN_RESUMED, USEC_PER_SEC, "x", 1, &p->turn) == 0);
+        p->turn->number = ++p->number;
+        assert_se(agent_link_execute(p->link, p->number, INTERPRETER_BASH, USEC_PER_SEC, "x", 1) == 0);
+}
+
+static void check_reply(const Turn *t) {
+        _cleanup_(buffer_done) Buffer b = {};
+        _cleanup_json_ json_object *o = NULL;
+
+        assert_se(turn_reply_append(t, &b) == 0);
+        assert_se(json_parse(buffer_data(&b), buffer_size(&b), &o, NULL) == 0);
+}
+
+static void on_hello(AgentLink *l, void *userdata) {
+        Peer *p = userdata;
+
+        assert_se(!p->hello);
+        p->hello = true;
+}
+
+/* Nothing follows it: the owner frees the link, as the session does. */
+static void on_lost(AgentLink *l, const char *why, void *userdata) {
+        Peer *p = userdata;
+
+        assert_se(p->link == l && *why);
+        p->link = agent_link_free(p->link);
+}
+
+static void on_output(AgentLink *l, OutputStream stream, bool tail, const char *data, size_t size, void *userdata) {
+        Peer *p = userdata;
+
+        assert_se(p->link == l && p->hello && p->turn && size <= AGENT_PAYLOAD_MAX);
+        if (turn_take_output(p->turn, stream, tail, data, size) < 0)
+                p->link = agent_link_free(p->link);
+}
+
+static void on_result(AgentLink *l, const AgentResult *result, void *userdata) {
+        Peer *p = userdata;
+
+        assert_se(p->link == l && p->hello && p->turn);
+        assert_se(result->exit_code <= 255 && result->signal <= 64);
+        if (!result->error) {
+                assert_se(turn_take_result(p->turn, result) == 0);
+                check_reply(p->turn);
+        }
+        p->turn = turn_free(p->turn);
+        begin_turn(p);
+}
+
+static const AgentLinkHandlers handlers = {
+        .on_hello = on_hello,
+        .on_output = on_output,
+        .on_result = on_result,
+        .on_lost = on_lost,
+};
+
+static void pump(sd_event *event) {
+        while (sd_event_run(event, 0) > 0)
+                ;
+}
+
+/* What the daemon says is thrown away, or its requests would fill the socket. */
+static void say(sd_event *event, Peer *p, int fd, const uint8_t *data, size_t size, size_t step) {
+        char scratch[4096];
+
+        while (size > 0 && p->link) {
+                ssize_t n = send(fd, data, MIN(step, size), MSG_NOSIGNAL | MSG_DONTWAIT);
+
+                if (n > 0) {
+                        data += n;
+                        size -= (size_t) n;
+                }
+                pump(event);
+                while (recv(fd, scratch, sizeof(scratch), MSG_DONTWAIT) > 0)
+                        ;
+        }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+        static sd_event *event;
+        Peer p = {};
+        int fds[2];
+
+        if (size == 0)
+                return 0;
+        if (!event)
+                assert_se(sd_event_new(&event) >= 0);
+
+        assert_se(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0);
+        assert_se(agent_link_new(event, fds[0], &handlers, &p, &p.link) == 0);
+        begin_turn(&p);
+
+        say(event, &p, fds[1], data + 1, size - 1, (data[0] & 1) ? SIZE_MAX : data[0] / 2U + 1);
+        assert_se(close(fds[1]) == 0);
+        pump(event);
+        assert_se(!p.link);     /* its end is noticed, if nothing was before */
+        (void) turn_free(p.turn);
+        return 0;
+}
