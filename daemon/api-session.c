@@ -82,7 +82,7 @@ int vl_method_kill(VarlinkLink *link, json_object *parameters, VarlinkFlags flag
         r = session_add_end_waiter(s, link);
         if (r < 0)
                 return r;
-        session_end(s, "admin");
+        session_end_by(s, "admin", varlink_link_peer(link)->uid);
         return 0;
 }
 
@@ -115,7 +115,7 @@ int vl_method_freeze(VarlinkLink *link, json_object *parameters, VarlinkFlags fl
         int r;
 
         r = api_session_parameters(link, userdata, parameters, SESSION_VERB_FREEZE, &s);
-        return r != 0 ? MIN(r, 0) : answer_freezer(link, s, session_freeze(s));
+        return r != 0 ? MIN(r, 0) : answer_freezer(link, s, session_freeze(s, &varlink_link_peer(link)->uid));
 }
 
 int vl_method_thaw(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
@@ -123,7 +123,7 @@ int vl_method_thaw(VarlinkLink *link, json_object *parameters, VarlinkFlags flag
         int r;
 
         r = api_session_parameters(link, userdata, parameters, SESSION_VERB_THAW, &s);
-        return r != 0 ? MIN(r, 0) : answer_freezer(link, s, session_thaw(s));
+        return r != 0 ? MIN(r, 0) : answer_freezer(link, s, session_thaw(s, &varlink_link_peer(link)->uid));
 }
 
 int vl_method_history(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {

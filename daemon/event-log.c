@@ -4,8 +4,10 @@
 
 #include "daemon/event-log.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
+#include "lib/buffer.h"
 #include "lib/log.h"
 #include "lib/text.h"
 
@@ -25,6 +27,7 @@ static int event_to_json(const Event *e, json_object **ret) {
         if (!o || json_put_uint(o, "seq", e->seq) < 0 || json_put_uint(o, "time_usec", e->time_usec) < 0 ||
             json_put_string(o, "event", e->event) < 0 || json_put_string(o, "session", e->session) < 0 ||
             json_put_string(o, "name", e->name) < 0 || json_put_uint(o, "uid", e->uid) < 0 ||
+            (e->asked ? json_put_uint(o, "by", e->by) : json_put_object(o, "by", NULL)) < 0 ||
             json_put_string(o, "detail", e->detail) < 0)
                 return -ENOMEM;
 
@@ -94,12 +97,51 @@ static void event_tell_followers(EventLog *l, const Event *e) {
         }
 }
 
-void event_log_add(EventLog *l, const char *event, const char *session, const char *name, uid_t uid,
-                   const char *detail) {
-        Event *e = &l->ring[l->next_seq % EVENT_LOG_MAX];
-        _cleanup_free_ char *name_copy = NULL, *detail_copy = NULL;
+/* "detail key=value key=value"; NULL when there is nothing to say. */
+static int detail_new(const EventRecord *record, char **ret) {
+        _cleanup_(buffer_done) Buffer b = {};
+        int r = 0;
 
-        if ((name && !(name_copy = strdup(name))) || (detail && !(detail_copy = strdup(detail)))) {
+        *ret = NULL;
+        if (record->detail)
+                r = buffer_append_str(&b, record->detail);
+        for (const EventField *f = record->fields; r >= 0 && f && f->key; f++) {
+                const char *space = buffer_size(&b) > 0 ? " " : "";
+
+                r = f->text ? buffer_printf(&b, "%s%s=%s", space, f->key, f->text)
+                            : buffer_printf(&b, "%s%s=%" PRIu64, space, f->key, f->number);
+        }
+        if (r < 0 || buffer_size(&b) == 0)
+                return r;
+        return buffer_take(&b, ret, NULL);
+}
+
+static void event_log_add_end(EventLog *l, const EventRecord *record) {
+        EventEnd *e = &l->ends[l->n_ends % EVENT_LOG_MAX];
+        char *reason;
+
+        reason = strdup(record->detail);
+        if (!reason) {
+                log_oom();
+                return;
+        }
+        free(e->reason);
+        *e = (EventEnd){ .uid = record->uid, .reason = reason };
+        (void) snprintf(e->session, sizeof(e->session), "%s", record->session);
+        l->n_ends++;
+}
+
+void event_log_add(EventLog *l, const EventRecord *record) {
+        Event *e = &l->ring[l->next_seq % EVENT_LOG_MAX];
+        _cleanup_free_ char *name = NULL, *detail = NULL;
+        uint64_t time_usec = now_realtime();
+
+        if (l->sink)
+                l->sink(record, time_usec, l->sink_userdata);
+        if (streq(record->event, "killed") && record->session && record->detail)
+                event_log_add_end(l, record);
+
+        if ((record->name && !(name = strdup(record->name))) || detail_new(record, &detail) < 0) {
                 log_oom();
                 return;
         }
@@ -107,13 +149,15 @@ void event_log_add(EventLog *l, const char *event, const char *session, const ch
         event_clear(e);
         *e = (Event){
                 .seq = l->next_seq++,
-                .time_usec = now_realtime(),
-                .event = event,
-                .name = TAKE_PTR(name_copy),
-                .uid = uid,
-                .detail = TAKE_PTR(detail_copy),
+                .time_usec = time_usec,
+                .event = record->event,
+                .name = TAKE_PTR(name),
+                .uid = record->uid,
+                .asked = record->by,
+                .by = record->by ? *record->by : 0,
+                .detail = TAKE_PTR(detail),
         };
-        (void) snprintf(e->session, sizeof(e->session), "%s", session);
+        (void) snprintf(e->session, sizeof(e->session), "%s", record->session ?: "");
 
         event_tell_followers(l, e);
 }
@@ -161,13 +205,13 @@ int event_log_follow(EventLog *l, VarlinkLink *link, bool all_users) {
 }
 
 const char *event_log_end_reason(const EventLog *l, uid_t uid, const char *session) {
-        uint64_t first = l->next_seq > EVENT_LOG_MAX ? l->next_seq - EVENT_LOG_MAX : 0;
+        uint64_t first = l->n_ends > EVENT_LOG_MAX ? l->n_ends - EVENT_LOG_MAX : 0;
 
-        for (uint64_t seq = l->next_seq; seq > first; seq--) {
-                const Event *e = &l->ring[(seq - 1) % EVENT_LOG_MAX];
+        for (uint64_t n = l->n_ends; n > first; n--) {
+                const EventEnd *e = &l->ends[(n - 1) % EVENT_LOG_MAX];
 
-                if (streq(e->event, "killed") && e->uid == uid && streq(e->session, session))
-                        return e->detail;
+                if (e->uid == uid && streq(e->session, session))
+                        return e->reason;
         }
         return NULL;
 }
@@ -177,4 +221,6 @@ void event_log_done(EventLog *l) {
                 follower_remove(l->followers);
         for (size_t i = 0; i < EVENT_LOG_MAX; i++)
                 event_clear(&l->ring[i]);
+        for (size_t i = 0; i < EVENT_LOG_MAX; i++)
+                l->ends[i].reason = mfree(l->ends[i].reason);
 }

@@ -35,6 +35,9 @@ static void session_remove_on_time(Session *s, uint64_t now) {
                 return;
         }
 
+        /* The last moment: with the group the kernel forgets what was used in it. */
+        if (s->cgroup && cgroup_read_usage(s->cgroup, &s->usage) < 0)
+                s->usage = (CgroupUsage){};
         r = s->cgroup ? cgroup_remove(s->cgroup) : 0;
         if (r == -EBUSY && waited < SESSION_REMOVE_USEC) {
                 (void) cgroup_kill(s->cgroup);
@@ -47,13 +50,14 @@ static void session_remove_on_time(Session *s, uint64_t now) {
                                        cgroup_path(s->cgroup));
 
         s->retry_at = 0;
-        session_set_state(s, SESSION_DEAD, NULL);
+        session_event_usage(s);
+        session_set_state(s, SESSION_DEAD, /* detail= */ NULL, /* by= */ NULL);
         manager_queue_gc(s->manager);
 }
 
 /* ---- freezing ---- */
 
-int session_freeze(Session *s) {
+int session_freeze(Session *s, const uid_t *by) {
         int r;
 
         if (s->state == SESSION_FROZEN)
@@ -66,12 +70,12 @@ int session_freeze(Session *s) {
         r = cgroup_freeze(s->cgroup, true);
         if (r < 0)
                 return r;
-        session_set_state(s, SESSION_FROZEN, "by hand");
+        session_set_state(s, SESSION_FROZEN, "by hand", by);
         session_arm_timer(s);
         return 0;
 }
 
-int session_thaw(Session *s) {
+int session_thaw(Session *s, const uid_t *by) {
         int r;
 
         if (s->state == SESSION_RUNNING)
@@ -80,7 +84,7 @@ int session_thaw(Session *s) {
         r = cgroup_freeze(s->cgroup, false);
         if (r < 0)
                 return r;
-        session_set_state(s, SESSION_RUNNING, NULL);
+        session_set_state(s, SESSION_RUNNING, by ? "by hand" : "turn", by);
         s->idle_since = now_monotonic(); /* whoever thaws it wants it awake for a while */
         session_arm_timer(s);
         return 0;
@@ -97,7 +101,7 @@ static void session_standby(Session *s) {
                 s->idle_since = now_monotonic();
                 return;
         }
-        session_set_state(s, SESSION_STANDBY, NULL);
+        session_set_state(s, SESSION_STANDBY, "standby", /* by= */ NULL);
 }
 
 /* ---- bounds ---- */

@@ -4,13 +4,24 @@
 /* What the files of the session object (session.c, session-start.c, session-turns.c, session-bounds.c) share
  * with each other only. */
 
+#include "daemon/event-log.h"
 #include "daemon/session.h"
 
 #define SESSION_START_TRIES 3U
 #define SESSION_START_USEC (20 * USEC_PER_SEC)
 
-/* The one writer of s->state: asserts the table, logs, tells the event log. detail may be NULL. */
-void session_set_state(Session *s, SessionState state, const char *detail);
+/* The one writer of s->state: asserts the table, logs, tells the event log. detail may be NULL; by is who
+ * asked for it, NULL: sandboxd itself. */
+void session_set_state(Session *s, SessionState state, const char *detail, const uid_t *by);
+
+/* session-event.c: something happened to it, for the event log and the audit trail (event-log.h). */
+void session_event(Session *s, const char *event, const char *detail);
+void session_event_full(Session *s, const char *event, const char *detail, const uid_t *by,
+                        const EventField *fields);
+/* exec_turn; detail, if not NULL, says in a word what is not as it should be. */
+void session_event_turn(Session *s, const Turn *t, const char *detail);
+/* usage_metered: what it used in all, as the kernel told last. */
+void session_event_usage(Session *s);
 
 /* session-bounds.c. session_arm_timer() makes sure that the timer fires by the earliest deadline there is;
  * cheap when it is armed for an earlier time already. */

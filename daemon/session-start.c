@@ -222,7 +222,7 @@ void session_on_hello(Session *s) {
         buffer_done(&s->stderr_text);
         if (s->cgroup)
                 cgroup_join_done(s->cgroup);    /* nobody will join any more: no further start */
-        session_set_state(s, SESSION_RUNNING, NULL);
+        session_set_state(s, SESSION_RUNNING, /* detail= */ NULL, /* by= */ NULL);
         session_turns_on_hello(s);
         session_arm_timer(s);
 }

@@ -84,7 +84,7 @@ void session_turns_dispatch(Session *s) {
 
         if (!s->agent || s->running || !s->queue_first)
                 return;
-        if (s->state == SESSION_STANDBY && session_thaw(s) < 0)
+        if (s->state == SESSION_STANDBY && session_thaw(s, /* by= */ NULL) < 0)
                 return session_end(s, "freezer-failed");
         if (s->state != SESSION_STARTING && s->state != SESSION_RUNNING)
                 return;
@@ -148,6 +148,7 @@ static void session_record_turn(Session *s, Turn *t) {
         CgroupCounters counters;
 
         s->turn_usec += MAX(t->duration_usec, USEC_PER_MSEC);
+        session_event_turn(s, t, t->timed_out ? "timed-out" : t->lost ? "state-lost" : NULL);
 
         if (s->cgroup && cgroup_read_counters(s->cgroup, &counters) >= 0) {
                 if (turn_describe_limits(t, &s->limits, &s->counters, &counters) < 0)
@@ -221,6 +222,7 @@ static void on_result(AgentLink *l, const AgentResult *result, void *userdata) {
         int r;
 
         if (result->error) {
+                session_event_turn(s, t, "not-run");
                 session_refuse_turn(s, t, result);
                 (void) turn_free(t);
                 session_turn_over(s);

@@ -25,13 +25,9 @@ static int make_id(char ret[SESSION_ID_LENGTH + 1]) {
         return 0;
 }
 
-static void session_event(Session *s, const char *event, const char *detail) {
-        event_log_add(&s->manager->events, event, s->id, s->name, s->user->uid, detail);
-}
-
-void session_set_state(Session *s, SessionState state, const char *detail) {
+void session_set_state(Session *s, SessionState state, const char *detail, const uid_t *by) {
         static const char *const events[_SESSION_STATE_MAX] = {
-                [SESSION_RUNNING] = "thawed",  [SESSION_STANDBY] = "standby", [SESSION_FROZEN] = "frozen",
+                [SESSION_RUNNING] = "thawed",  [SESSION_STANDBY] = "frozen", [SESSION_FROZEN] = "frozen",
                 [SESSION_STOPPING] = "killed", [SESSION_DEAD] = "torn_down",
         };
 
@@ -39,10 +35,10 @@ void session_set_state(Session *s, SessionState state, const char *detail) {
 
         log_debug("Session %s: %s → %s.", s->id, session_state_to_string(s->state),
                   session_state_to_string(state));
-        session_event(s,
-                      s->state == SESSION_STARTING && state == SESSION_RUNNING ? "sandbox_started"
-                                                                               : events[state],
-                      detail);
+        session_event_full(s,
+                           s->state == SESSION_STARTING && state == SESSION_RUNNING ? "sandbox_started"
+                                                                                    : events[state],
+                           detail, by, NULL);
         s->state = state;
 }
 
@@ -193,12 +189,14 @@ static void session_fail_turns_ended(Session *s, const char *reason) {
         session_turns_fail_all(s, "io.nixsandbox.SessionEnded", p);
 }
 
-void session_end(Session *s, const char *reason) {
+static void session_end_full(Session *s, const char *reason, const uid_t *by) {
         if (!session_is_live(s))
                 return;
 
         s->end_reason = reason;
-        session_set_state(s, SESSION_STOPPING, reason);
+        if (s->running && s->state != SESSION_STARTING)
+                session_event_turn(s, s->running, "unfinished");
+        session_set_state(s, SESSION_STOPPING, reason, by);
         if (s->name)
                 obituaries_session_ended(&s->manager->obituaries, s->id, s->user->uid, s->project, s->name, reason);
         session_fail_turns_ended(s, reason);
@@ -208,6 +206,14 @@ void session_end(Session *s, const char *reason) {
         s->ended = now_monotonic();
         s->retry_at = s->pid > 0 ? 0 : s->ended;
         session_arm_timer(s);
+}
+
+void session_end(Session *s, const char *reason) {
+        session_end_full(s, reason, /* by= */ NULL);
+}
+
+void session_end_by(Session *s, const char *reason, uid_t by) {
+        session_end_full(s, reason, &by);
 }
 
 int session_add_end_waiter(Session *s, VarlinkLink *link) {

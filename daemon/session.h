@@ -46,6 +46,7 @@ typedef struct Session {
         const char *agent_fault; /* static: what was wrong with an agent that did not start */
         Cgroup *cgroup;          /* NULL where there is no cgroup layout */
         CgroupCounters counters; /* at the end of the last turn */
+        CgroupUsage usage;       /* when the last process was gone */
         unsigned start_tries;
         uint64_t start_deadline; /* the hello must come by then */
         uint64_t retry_at;       /* next try to start, or to remove the cgroup; 0: none */
@@ -98,6 +99,8 @@ void session_enqueue(Session *s, Turn *t);
 
 /* Ends the session for a static reason; idempotent. */
 void session_end(Session *s, const char *reason);
+/* The same, because a peer asked for it. */
+void session_end_by(Session *s, const char *reason, uid_t by);
 /* Parks a call until the session is gone, then answers it. */
 int session_add_end_waiter(Session *s, VarlinkLink *link);
 
@@ -115,9 +118,10 @@ int session_wait(Session *s, VarlinkLink *link, uint64_t answer_at);
 /* Stops the running turn. False when none runs. */
 bool session_interrupt(Session *s);
 
-/* Freeze by hand and undo it. -EBUSY while a turn runs or waits; -EOPNOTSUPP without a freezer. */
-int session_freeze(Session *s);
-int session_thaw(Session *s);
+/* Freeze by hand and undo it, for the peer who asked (NULL: nobody did, a turn wants it awake). -EBUSY while a
+ * turn runs or waits; -EOPNOTSUPP without a freezer. */
+int session_freeze(Session *s, const uid_t *by);
+int session_thaw(Session *s, const uid_t *by);
 
 static inline bool session_is_busy(const Session *s) {
         return s->running || s->queue_first;

@@ -211,6 +211,11 @@ class Client:
         """Words, of one session id."""
         return [e["event"] for e in self.call("Events")["events"] if session in (None, e["session"])]
 
+    def story(self, session):
+        """Words with their details, without the numbers in them, of one session id."""
+        return [" ".join([e["event"], *(w for w in (e["detail"] or "").split() if "=" not in w)])
+                for e in self.call("Events")["events"] if e["session"] == session]
+
     def ctl(self, *args, stdin=b"", wait=WAIT, **more):
         """sandboxctl: a finished process with stdout, stderr as text."""
         done = subprocess.run([os.path.join(self.programs, "sandboxctl"), "--socket", self.sock, *args], input=stdin,

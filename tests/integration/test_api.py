@@ -349,11 +349,28 @@ def test_events_in_order(daemon, name):
     daemon.call("Freeze", session=name)
     daemon.call("Thaw", session=name)
     daemon.call("Kill", session=name)
-    assert daemon.events(sid) == ["session_created", "sandbox_started", "frozen", "thawed", "killed", "torn_down"]
+    assert daemon.story(sid) == ["session_created default", "sandbox_started", "exec_turn", "frozen by hand",
+                                 "thawed by hand", "killed admin", "usage_metered", "torn_down"]
     mine = [e for e in daemon.call("Events")["events"] if e["session"] == sid]
     assert all(e["name"] == name and e["uid"] == os.getuid() for e in mine)
     assert [e["seq"] for e in mine] == sorted(e["seq"] for e in mine)
-    assert mine[0]["detail"] == "default" and mine[-2]["detail"] == "admin"
+    asked = ("frozen", "thawed", "killed")
+    assert all(e["by"] == (os.getuid() if e["event"] in asked else None) for e in mine)
+    assert re.fullmatch(r"turn=1 interpreter=bash duration_usec=\d+ exit_code=0", mine[2]["detail"])
+    assert re.fullmatch(r"turns=1 turn_usec=\d+( cpu_usec=[1-9]\d+ memory_peak_bytes=\d+)?", mine[-2]["detail"])
+
+
+def test_turns_that_do_not_end_well(daemon, name):
+    sid = daemon.run("exit 3", name)["id"]
+    assert daemon.run("sleep 60", name, timeout_ms=200)["timed_out"]
+    with daemon.begin("sleep 60", name):
+        daemon.wait_busy(name)
+        daemon.call("Kill", session=name)
+    turns = [e["detail"] for e in daemon.call("Events")["events"] if e["session"] == sid and e["event"] == "exec_turn"]
+    assert [re.sub(r"duration_usec=\d+", "", t) for t in turns] == [
+        "turn=1 interpreter=bash  exit_code=3", "timed-out turn=2 interpreter=bash  exit_code=124",
+        "unfinished turn=3 interpreter=bash "]
+    assert daemon.events(sid)[-4:] == ["exec_turn", "killed", "usage_metered", "torn_down"]
 
 
 def test_follow_events(daemon, name):
@@ -369,7 +386,7 @@ def test_follow_events(daemon, name):
                 seqs.append(e["seq"])
                 if e["session"] == sid:
                     seen.append(e["event"])
-    assert seen == ["session_created", "sandbox_started", "killed", "torn_down"]
+    assert seen == ["session_created", "sandbox_started", "exec_turn", "killed", "usage_metered", "torn_down"]
     assert seqs == list(range(seqs[0], seqs[0] + len(seqs)))
 
 

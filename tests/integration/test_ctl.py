@@ -289,8 +289,9 @@ def test_events(ctl, ctl_json, daemon, name):
     sid = daemon.run("true", name)["id"]
     daemon.call("Kill", session=name)
     lines = [line.split() for line in ctl("events").stdout.splitlines() if sid in line]
-    assert [line[4] for line in lines] == ["session_created", "sandbox_started", "killed", "torn_down"]
-    assert lines[2][3:] == [name, "killed", "admin"]
+    assert [line[4] for line in lines] == ["session_created", "sandbox_started", "exec_turn", "killed", "usage_metered",
+                                           "torn_down"]
+    assert lines[3][3:] == [name, "killed", "admin"]
     assert sid in [e["session"] for e in ctl_json("events")[1]["events"]]
 
 

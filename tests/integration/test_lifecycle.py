@@ -195,7 +195,7 @@ def test_kill_while_frozen(daemon, name):
     sid = daemon.run("sleep 600 &", name)["id"]
     daemon.call("Freeze", session=name)
     assert daemon.call("Kill", session=name) == {"id": sid}
-    assert daemon.events(sid)[-2:] == ["killed", "torn_down"]
+    assert daemon.events(sid)[-3:] == ["killed", "usage_metered", "torn_down"]
 
 
 def test_standby_and_back(start):
@@ -209,7 +209,8 @@ def test_standby_and_back(start):
     d.call("Freeze", session="a")
     assert d.state("a") == "frozen"
     assert d.refused("Run", code="true", session="a", project="/test").name == "SessionFrozen"
-    assert d.events(sid) == ["session_created", "sandbox_started", "standby", "thawed", "standby", "frozen"]
+    assert d.story(sid) == ["session_created default", "sandbox_started", "exec_turn", "frozen standby", "thawed turn",
+                            "exec_turn", "frozen standby", "frozen by hand"]
     d.call("Thaw", session="a")
     assert d.state("a") == "running", "thawed by hand is awake for as long as after a turn"
     wait_for(lambda: d.state("a") == "standby")
@@ -217,10 +218,10 @@ def test_standby_and_back(start):
     assert d.state("a") == "running"
 
 
-@pytest.mark.parametrize("key, event", [("standby_after_seconds", "standby"), ("idle_timeout_seconds", "torn_down")])
+@pytest.mark.parametrize("key, event", [("standby_after_seconds", "frozen"), ("idle_timeout_seconds", "torn_down")])
 def test_a_turn_is_no_idleness(start, key, event):
     d = start({"session": {key: 0.2}})
-    if event == "standby":
+    if event == "frozen":
         need_cgroups(d, "freezer")
     d.run("true", "a")  # what is timed after it falls into the next turn
     sid = d.run("sleep 0.7; echo x", "a")["id"]
@@ -236,7 +237,7 @@ def test_turns_in_the_moment_of_standby(start):
         time.sleep(0.04 + i % 10 * 0.003)  # around the moment, not for it
         reply = d.run("echo $((++n))", "a")
         assert reply["stdout"] == f"{i + 1}\n" and reply["notice"] is None
-    assert d.events().count("standby") > 0
+    assert d.events().count("frozen") > 0
 
 
 # Bounds

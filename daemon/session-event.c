@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What is told about a session: its events with what belongs to each, from the session's own facts. */
+
+#include "daemon/session-private.h"
+
+#include "daemon/manager.h"
+
+static void session_event_record(Session *s, EventRecord *record) {
+        record->session = s->id;
+        record->name = s->name;
+        record->project = s->project;
+        record->uid = s->user->uid;
+        event_log_add(&s->manager->events, record);
+}
+
+void session_event_full(Session *s, const char *event, const char *detail, const uid_t *by,
+                        const EventField *fields) {
+        session_event_record(s, &(EventRecord){
+                                                .event = event,
+                                                .detail = detail,
+                                                .by = by,
+                                                .fields = fields,
+                                });
+}
+
+void session_event(Session *s, const char *event, const char *detail) {
+        session_event_full(s, event, detail, /* by= */ NULL, /* fields= */ NULL);
+}
+
+void session_event_turn(Session *s, const Turn *t, const char *detail) {
+        bool unfinished = detail && streq(detail, "unfinished");
+        const EventField fields[] = {
+                { "turn", .number = t->number },
+                { "interpreter", .text = interpreter_to_string(t->interpreter) },
+                { "duration_usec", .number = unfinished ? now_monotonic() - t->started : t->duration_usec },
+                /* Last, since there is none of a turn that did not come to its end. */
+                { t->finished ? "exit_code" : NULL, .number = (uint64_t) t->exit_code },
+                {},
+        };
+
+        session_event_full(s, "exec_turn", detail, /* by= */ NULL, fields);
+}
+
+void session_event_usage(Session *s) {
+        const EventField fields[] = {
+                { "turns", .number = s->turns },
+                { "turn_usec", .number = s->turn_usec },
+                /* Last: where there is no cgroup, nobody counts. */
+                { s->cgroup ? "cpu_usec" : NULL, .number = s->usage.cpu_usec },
+                { "memory_peak_bytes", .number = s->usage.memory_peak_bytes },
+                {},
+        };
+
+        session_event_full(s, "usage_metered", /* detail= */ NULL, /* by= */ NULL, fields);
+}
