@@ -6,6 +6,7 @@
 
 BUILD ?= build
 PREFIX ?= /usr
+SYSCONFDIR ?= /etc
 LIBEXECDIR ?= $(PREFIX)/libexec/nix-sandbox
 BINDIR ?= $(PREFIX)/bin
 DATADIR ?= $(PREFIX)/share
@@ -29,7 +30,8 @@ WARNINGS += -Werror
 endif
 HARDENING ?= -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection -fcf-protection
 OPTIMIZE ?= -O2 -g
-CPPFLAGS_ALL := -D_GNU_SOURCE -I. -DLIBEXECDIR='"$(LIBEXECDIR)"' -DBINDIR='"$(BINDIR)"' $(CPPFLAGS)
+CPPFLAGS_ALL := -D_GNU_SOURCE -I. -DLIBEXECDIR='"$(LIBEXECDIR)"' -DBINDIR='"$(BINDIR)"' \
+        -DSYSCONFDIR='"$(SYSCONFDIR)"' $(CPPFLAGS)
 CFLAGS_ALL = -std=gnu17 $(OPTIMIZE) $(WARNINGS) $(HARDENING) -ffunction-sections -fdata-sections -fPIE \
         $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null) $(CFLAGS)
 LDFLAGS_ALL = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -Wl,--gc-sections $(LDFLAGS)
@@ -92,20 +94,11 @@ $(BUILD)/sandbox-agent: $(AGENT_OBJ) $(LIBRARY)
 -include $(ALL_OBJ:.o=.d)
 
 include tests/tests.mk
-
-install: all
-	install -d $(DESTDIR)$(BINDIR) $(DESTDIR)$(LIBEXECDIR) $(DESTDIR)$(DATADIR)/nix-sandbox \
-	        $(DESTDIR)$(MANDIR)/man1 $(DESTDIR)$(MANDIR)/man5 $(DESTDIR)$(MANDIR)/man8 $(DESTDIR)$(DOCDIR)
-	install -m 755 $(BUILD)/nix-sandbox-mcp $(BUILD)/sandboxctl $(DESTDIR)$(BINDIR)
-	install -m 755 $(BUILD)/sandboxd $(BUILD)/sandbox-agent $(DESTDIR)$(LIBEXECDIR)
-	install -m 644 daemon/io.nixsandbox.varlink $(DESTDIR)$(DATADIR)/nix-sandbox
-	install -m 644 docs/man/*.1 $(DESTDIR)$(MANDIR)/man1
-	install -m 644 docs/man/*.5 $(DESTDIR)$(MANDIR)/man5
-	install -m 644 docs/man/*.8 $(DESTDIR)$(MANDIR)/man8
-	install -m 644 README.md CHANGELOG.md LICENSE docs/architecture.md $(DESTDIR)$(DOCDIR)
+include units/units.mk
+include tools/install.mk
 
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all deps install clean
+.PHONY: all deps clean
 .DELETE_ON_ERROR:

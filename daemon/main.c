@@ -27,6 +27,7 @@
 
 #define RUNTIME_DIR_DEFAULT "/run/nix-sandbox"
 #define STATE_DIR_DEFAULT "/var/lib/nix-sandbox"
+#define CONFIG_DEFAULT SYSCONFDIR "/nix-sandbox/sandboxd.json"
 
 static const char *arg_config = NULL;
 static const char *arg_socket = NULL;
@@ -38,7 +39,8 @@ static bool arg_check_config = false;
 static void help(void) {
         printf("sandboxd [OPTIONS]\n\n"
                "Serves persistent sandbox sessions to nix-sandbox-mcp and sandboxctl.\n\n"
-               "  --config F        configuration file (JSON with comments); default: built-in values\n"
+               "  --config F        configuration file (JSON with comments); default of the service: %s,\n"
+               "                    where it exists, else built-in values\n"
                "  --socket P        listen here; default: the socket passed by the service manager\n"
                "  --state-dir D     what outlives the daemon (default %s)\n"
                "  --runtime-dir R   what does not (default %s)\n"
@@ -46,7 +48,7 @@ static void help(void) {
                "  --check-config    print the effective configuration and exit\n"
                "  --version, --help\n\n"
                "Log level: NIX_SANDBOX_LOG=err|warning|notice|info|debug. See sandboxd(8).\n",
-               STATE_DIR_DEFAULT, RUNTIME_DIR_DEFAULT);
+               CONFIG_DEFAULT, STATE_DIR_DEFAULT, RUNTIME_DIR_DEFAULT);
 }
 
 /* 1: go on; 0: done; -EINVAL. */
@@ -121,6 +123,13 @@ static int on_stop_signal(sd_event_source *source, const struct signalfd_siginfo
         return 0;
 }
 
+/* The administrator's file is about the service; a daemon that somebody starts for himself has built-in values. */
+static const char *find_config(void) {
+        if (arg_config || arg_socket || arg_private)
+                return arg_config;
+        return access(CONFIG_DEFAULT, F_OK) < 0 && errno == ENOENT ? NULL : CONFIG_DEFAULT;
+}
+
 static int print_config(const Config *config) {
         _cleanup_json_ json_object *o = config_to_json(config);
 
@@ -176,6 +185,8 @@ static int setup_manager(Config *config, int listen_fd, Manager **ret, char **re
         if (r >= 0)
                 r = sd_event_add_signal(m->event, NULL, SIGINT, on_stop_signal, m);
         if (r >= 0)
+                r = sd_event_set_watchdog(m->event, true);      /* where the service manager wants it */
+        if (r >= 0)
                 r = varlink_server_listen(m->server, TAKE_FD(fd));
         if (r < 0)
                 return r;
@@ -194,7 +205,7 @@ static int run(int argc, char *argv[], int *reterr_status, char **reterr_why) {
         if (r <= 0)
                 return r;
 
-        r = config_load(arg_config, &config, reterr_why);
+        r = config_load(find_config(), &config, reterr_why);
         if (r < 0)
                 return r;
         if (arg_check_config)

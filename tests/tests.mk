@@ -56,6 +56,6 @@ bench: all $(BUILD)/bench/roundtrip
 
 tidy:
 	clang-tidy --quiet $(wildcard lib/*.c daemon/*.c shim/*.c ctl/*.c agent/*.c) -- -std=gnu17 -D_GNU_SOURCE -I. \
-	        -DLIBEXECDIR='""' -DBINDIR='""' $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
+	        -DLIBEXECDIR='""' -DBINDIR='""' -DSYSCONFDIR='""' $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 
 .PHONY: check demo bench tidy

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+# make install, make uninstall: both go through the same list of MODE:SOURCE:DIRECTORY[:NAME], so that what the one
+# writes is what the other removes. Nothing outside of DESTDIR is written, and nothing is started or enabled.
+
+LIBDIR ?= $(PREFIX)/lib
+UNITDIR ?= $(LIBDIR)/systemd/system
+SYSUSERSDIR ?= $(LIBDIR)/sysusers.d
+TMPFILESDIR ?= $(LIBDIR)/tmpfiles.d
+CATALOGDIR ?= $(LIBDIR)/systemd/catalog
+POLKITDIR ?= $(DATADIR)/polkit-1/actions
+
+installed = $(foreach f,$(2),$(1):$(f):$(3))
+
+INSTALLED := \
+        $(call installed,755,$(BUILD)/nix-sandbox-mcp $(BUILD)/sandboxctl,$(BINDIR)) \
+        $(call installed,755,$(BUILD)/sandboxd $(BUILD)/sandbox-agent,$(LIBEXECDIR)) \
+        $(call installed,644,daemon/io.nixsandbox.varlink,$(DATADIR)/nix-sandbox) \
+        $(call installed,644,$(UNITS),$(UNITDIR)) \
+        $(call installed,644,$(wildcard units/sysusers.d/*.conf),$(SYSUSERSDIR)) \
+        $(call installed,644,$(wildcard units/tmpfiles.d/*.conf),$(TMPFILESDIR)) \
+        $(call installed,644,$(wildcard units/*.catalog),$(CATALOGDIR)) \
+        $(call installed,644,$(wildcard polkit/*.policy),$(POLKITDIR)) \
+        $(call installed,644,$(wildcard docs/man/*.1),$(MANDIR)/man1) \
+        $(call installed,644,$(wildcard docs/man/*.5),$(MANDIR)/man5) \
+        $(call installed,644,$(wildcard docs/man/*.8),$(MANDIR)/man8) \
+        $(call installed,644,README.md CHANGELOG.md LICENSE docs/architecture.md,$(DOCDIR)) \
+        $(call installed,644,$(wildcard docs/examples/* polkit/*.rules),$(DOCDIR)/examples)
+
+# Directories that are nobody else's; the deepest first.
+OWN_DIRECTORIES := $(LIBEXECDIR) $(DATADIR)/nix-sandbox $(DOCDIR)/examples $(DOCDIR)
+
+each = set -e; for entry in $(INSTALLED); do IFS=:; set -- $$entry; unset IFS; \
+        to="$(DESTDIR)$$3/$${4:-$${2\#\#*/}}"; $(1); done
+
+install: all $(UNITS)
+	$(Q)$(call each,install -D -m "$$1" "$$2" "$$to")
+
+uninstall:
+	$(Q)$(call each,rm -f "$$to")
+	$(Q)for d in $(OWN_DIRECTORIES); do \
+	        [ ! -d "$(DESTDIR)$$d" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)$$d"; \
+	done
+
+.PHONY: install uninstall
