@@ -20,7 +20,7 @@ say = @printf '  %-6s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)'
 endif
 
 PKG_CONFIG ?= pkg-config
-PACKAGES := libsystemd json-c libseccomp
+PACKAGES := libsystemd json-c libseccomp nettle
 
 WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wundef -Wwrite-strings \
         -Wvla -Wswitch-enum -Wformat=2 -Wno-unused-parameter -Wno-missing-field-initializers
@@ -75,7 +75,7 @@ $(LIBRARY): $(LIB_OBJ)
 
 $(BUILD)/sandboxd: $(DAEMON_OBJ) $(LIBRARY)
 	$(call say,LD)
-	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -lsystemd -ljson-c -lcgroup -lseccomp -lm
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -lsystemd -ljson-c -lcgroup -lseccomp -lnettle -lm
 
 $(BUILD)/nix-sandbox-mcp: $(SHIM_OBJ) $(LIBRARY)
 	$(call say,LD)
@@ -83,7 +83,7 @@ $(BUILD)/nix-sandbox-mcp: $(SHIM_OBJ) $(LIBRARY)
 
 $(BUILD)/sandboxctl: $(CTL_OBJ) $(LIBRARY)
 	$(call say,LD)
-	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c -lnettle
 
 # pid 1 of every jail: static, because a jail has whatever libraries its environment has, and not
 # position-independent, because relocations would make its pages private to each session.
