@@ -8,11 +8,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "ctl/connect.h"
 #include "ctl/die.h"
 #include "ctl/format.h"
-#include "lib/daemon-address.h"
-#include "lib/private-daemon.h"
+#include "ctl/terminal.h"
 #include "lib/text.h"
+#include "lib/version.h"
 
 void context_init(Context *c) {
         const char *project = getenv("PROJECT_DIR");
@@ -25,7 +26,8 @@ void context_init(Context *c) {
 }
 
 void context_done(Context *c) {
-        c->client = varlink_client_free(c->client);
+        context_disconnect(c);
+        c->path = mfree(c->path);
         c->project = mfree(c->project);
 }
 
@@ -35,6 +37,27 @@ json_object *params_session(const Context *c, const char *session) {
         param_string(p, "session", session);
         param_string(p, "project", c->project);
         return p;
+}
+
+/* polkit's agent asks on the terminal or desktop of the caller: only where somebody sits there. */
+static void put_interactive(const Context *c, json_object *p) {
+        if (!c->no_ask_password && terminal_can_ask())
+                param_bool(p, "interactive", true);
+}
+
+json_object *params_list(const Context *c, bool all) {
+        json_object *p = params_new();
+
+        if (all) {
+                param_bool(p, "all", true);
+                put_interactive(c, p);
+        }
+        return p;
+}
+
+void params_others(const Context *c, json_object *p) {
+        param_bool(p, "any_user", true);
+        put_interactive(c, p);
 }
 
 void print_json(json_object *o) {
@@ -51,7 +74,7 @@ int print_error(const Context *c, const char *error, const char *message, json_o
 
         if (!c->json) {
                 safe = printable(message);
-                fprintf(stderr, "sandboxctl: %s\n", safe);
+                fprintf(stderr, "sandboxctl: %s%s%s\n", c->about ?: "", c->about ? ": " : "", safe);
                 return EXIT_FAILURE;
         }
 
@@ -66,26 +89,11 @@ int print_error(const Context *c, const char *error, const char *message, json_o
 }
 
 static int connect_daemon(Context *c) {
-        _cleanup_(daemon_address_done) DaemonAddress address = {};
         _cleanup_free_ char *why = NULL;
         int r;
 
-        if (c->client)
-                return 0;
-
-        r = daemon_address_resolve(c->socket, &address);
-        if (r < 0) {
-                if (asprintf(&why,
-                             "Cannot use the private daemon's directory in /tmp: %s. Remove what is there, "
-                             "or set XDG_RUNTIME_DIR.",
-                             strerror(-r)) < 0)
-                        die_oom();
-                return print_error(c, "io.nixsandbox.NotSupported", why, NULL);
-        }
-        r = daemon_connect(&address, &c->client, &why);
-        if (r < 0)
-                return print_error(c, "io.nixsandbox.NotSupported", why ?: strerror(-r), NULL);
-        return 0;
+        r = context_connect(c, &why);
+        return r < 0 ? print_error(c, "io.nixsandbox.NotSupported", why ?: strerror(-r), NULL) : 0;
 }
 
 int call_begin(Context *c, const char *method, json_object *params, VarlinkFlags flags) {
@@ -108,9 +116,34 @@ int call_begin(Context *c, const char *method, json_object *params, VarlinkFlags
         return 0;
 }
 
+/* What a daemon of another version says no to, in words; NULL when it is something else. */
+static char *explain_version(const VarlinkReply *reply) {
+        static const char *const newer[] = { "any_user", "interactive" };
+        const char *what = NULL;
+        char *text;
+
+        if (streq(reply->error, VARLINK_ERROR_METHOD_NOT_FOUND))
+                what = get_string(reply->parameters, "method", "this");
+        else if (streq(reply->error, VARLINK_ERROR_INVALID_PARAMETER)) {
+                const char *parameter = get_string(reply->parameters, "parameter", "");
+
+                for (size_t i = 0; i < ELEMENTSOF(newer); i++)
+                        if (streq(parameter, newer[i]))
+                                what = newer[i];
+        }
+        if (!what)
+                return NULL;
+        if (asprintf(&text,
+                     "The running sandboxd is older than this sandboxctl (" NIX_SANDBOX_VERSION ") and does "
+                     "not know '%s'. Update it and restart it; 'sandboxctl doctor' shows both versions.",
+                     what) < 0)
+                die_oom();
+        return text;
+}
+
 static int print_reply_error(const Context *c, const VarlinkReply *reply) {
-        const char *message = reply->parameters ? get_string(reply->parameters, "message", NULL) : NULL;
-        _cleanup_free_ char *made = NULL;
+        _cleanup_free_ char *made = explain_version(reply);
+        const char *message = made ?: get_string(reply->parameters, "message", NULL);
 
         if (!message) {
                 if (asprintf(&made, "sandboxd refused: %s", reply->error) < 0)

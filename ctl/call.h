@@ -11,10 +11,15 @@
 #include "lib/varlink-client.h"
 
 typedef struct Context {
-        const char *socket; /* --socket */
-        bool json;          /* --json */
-        char *project;      /* of the caller: PROJECT_DIR, else the working directory */
-        VarlinkClient *client;
+        const char *socket;     /* --socket */
+        const char *host;       /* -H */
+        bool json;              /* --json */
+        bool no_ask_password;   /* --no-ask-password */
+        char *project;          /* of the caller: PROJECT_DIR, else the working directory */
+        VarlinkClient *client;  /* once connected (connect.h), with one of these two: */
+        char *path;             /* of the daemon's socket */
+        pid_t ssh;
+        const char *about;      /* put before errors; set while there are several things to fail */
 } Context;
 
 /* Fills project. */
@@ -23,6 +28,10 @@ void context_done(Context *c);
 
 /* {session, project} */
 json_object *params_session(const Context *c, const char *session);
+/* {all}, and whether polkit may ask. */
+json_object *params_list(const Context *c, bool all);
+/* Adds that the session may be another user's, and whether polkit may ask. */
+void params_others(const Context *c, json_object *p);
 
 /* Begins a call; takes params. On failure the reason was printed, and the exit status is returned. */
 int call_begin(Context *c, const char *method, json_object *params, VarlinkFlags flags);

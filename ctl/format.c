@@ -10,6 +10,9 @@
 #include <time.h>
 
 #include "ctl/die.h"
+#include "lib/text.h"
+
+#define FORMAT_MAX 64U
 
 /* How many bytes a character has that does something to a terminal instead of being seen; 0: it is none. */
 static size_t control_length(const unsigned char *s) {
@@ -49,51 +52,131 @@ char *printable(const char *s) {
         return copy;
 }
 
+/* The text buffers of the functions below: several results can be used in one printf(). */
+static char *next_buffer(void) {
+        static char buffers[8][FORMAT_MAX];
+        static size_t n;
+
+        return buffers[n++ % ELEMENTSOF(buffers)];
+}
+
+const char *format_number(uint64_t n) {
+        char *text = next_buffer();
+
+        (void) snprintf(text, FORMAT_MAX, "%" PRIu64, n);
+        return text;
+}
+
 const char *format_duration(uint64_t usec) {
-        static char text[48];
+        char *text = next_buffer();
         uint64_t s = usec / USEC_PER_SEC;
 
         if (usec < USEC_PER_SEC)
-                (void) snprintf(text, sizeof(text), "%" PRIu64 " ms", usec / USEC_PER_MSEC);
+                (void) snprintf(text, FORMAT_MAX, "%" PRIu64 " ms", usec / USEC_PER_MSEC);
         else if (s < 60)
-                (void) snprintf(text, sizeof(text), "%" PRIu64 " s", s);
+                (void) snprintf(text, FORMAT_MAX, "%" PRIu64 " s", s);
         else if (s < 3600)
-                (void) snprintf(text, sizeof(text), "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
+                (void) snprintf(text, FORMAT_MAX, "%" PRIu64 " min %" PRIu64 " s", s / 60, s % 60);
         else if (s < 86400)
-                (void) snprintf(text, sizeof(text), "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
+                (void) snprintf(text, FORMAT_MAX, "%" PRIu64 " h %" PRIu64 " min", s / 3600, s / 60 % 60);
         else
-                (void) snprintf(text, sizeof(text), "%" PRIu64 " d %" PRIu64 " h", s / 86400, s / 3600 % 24);
+                (void) snprintf(text, FORMAT_MAX, "%" PRIu64 " d %" PRIu64 " h", s / 86400, s / 3600 % 24);
+        return text;
+}
+
+const char *format_clock(uint64_t usec) {
+        char *text = next_buffer();
+        uint64_t s = usec / USEC_PER_SEC;
+
+        if (s < 3600)
+                (void) snprintf(text, FORMAT_MAX, "%" PRIu64 ":%02" PRIu64 ".%02" PRIu64, s / 60, s % 60,
+                                usec % USEC_PER_SEC / 10000);
+        else
+                (void) snprintf(text, FORMAT_MAX, "%" PRIu64 ":%02" PRIu64 ":%02" PRIu64, s / 3600,
+                                s / 60 % 60, s % 60);
         return text;
 }
 
 const char *format_bytes(uint64_t bytes) {
-        static char text[32];
+        char *text = next_buffer();
 
         if (bytes < MIB)
-                (void) snprintf(text, sizeof(text), "%" PRIu64 " kB", bytes / KIB);
+                (void) snprintf(text, FORMAT_MAX, "%" PRIu64 " kB", bytes / KIB);
         else if (bytes < 1024 * MIB)
-                (void) snprintf(text, sizeof(text), "%" PRIu64 " MB", bytes / MIB);
+                (void) snprintf(text, FORMAT_MAX, "%" PRIu64 " MB", bytes / MIB);
         else
-                (void) snprintf(text, sizeof(text), "%.1f GB", (double) bytes / (1024 * MIB));
+                (void) snprintf(text, FORMAT_MAX, "%.1f GB", (double) bytes / (1024 * MIB));
+        return text;
+}
+
+const char *format_size(uint64_t bytes) {
+        char *text = next_buffer();
+
+        if (bytes < MIB)
+                (void) snprintf(text, FORMAT_MAX, "%" PRIu64 "K", bytes / KIB);
+        else if (bytes < 1024 * MIB)
+                (void) snprintf(text, FORMAT_MAX, "%" PRIu64 "M", bytes / MIB);
+        else if (bytes % (1024 * MIB) == 0)
+                (void) snprintf(text, FORMAT_MAX, "%" PRIu64 "G", bytes / (1024 * MIB));
+        else
+                (void) snprintf(text, FORMAT_MAX, "%.1fG", (double) bytes / (1024 * MIB));
         return text;
 }
 
 const char *format_time(uint64_t realtime_usec) {
-        static char text[32];
+        char *text = next_buffer();
         time_t t = (time_t) (realtime_usec / USEC_PER_SEC);
         struct tm tm;
 
-        if (!localtime_r(&t, &tm) || strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm) == 0)
+        if (!localtime_r(&t, &tm) || strftime(text, FORMAT_MAX, "%Y-%m-%d %H:%M:%S", &tm) == 0)
                 return "-";
         return text;
 }
 
 const char *format_user(uint64_t uid) {
-        static char text[24];
         const struct passwd *pw = uid < UINT32_MAX ? getpwuid((uid_t) uid) : NULL;
+        char *text;
 
-        if (pw)
-                return pw->pw_name;
-        (void) snprintf(text, sizeof(text), "%" PRIu64, uid);
+        if (!pw)
+                return format_number(uid);
+        text = next_buffer();
+        (void) snprintf(text, FORMAT_MAX, "%s", pw->pw_name);
         return text;
+}
+
+int parse_user(const char *s, uint64_t *ret_uid) {
+        const struct passwd *pw = getpwnam(s);
+
+        if (pw) {
+                *ret_uid = pw->pw_uid;
+                return 0;
+        }
+        return parse_u64(s, ret_uid);
+}
+
+int parse_size(const char *s, uint64_t unit, uint64_t *ret) {
+        static const char letters[] = "KMGT";
+        const char *letter;
+        char *end;
+        double value;
+
+        end = (char *) s + strspn(s, "0123456789.");
+        if (end == s || *s == '.' || (*end && !strchr(letters, *end)))
+                return -EINVAL; /* strtod() would also take signs, "nan", "0x10" and "1e9" */
+        value = strtod(s, &end);
+        if (*end) {
+                letter = strchr(letters, *end++);
+                if (!letter)
+                        return -EINVAL;
+                unit = KIB << 10 * (letter - letters);
+        }
+        if (*end == 'B' || (*end == 'i' && end[1] == 'B'))
+                end += *end == 'B' ? 1 : 2;
+        if (*end)
+                return -EINVAL;
+        if (value * (double) unit >= 0x1p63)
+                return -ERANGE;
+
+        *ret = (uint64_t) (value * (double) unit);
+        return 0;
 }

@@ -33,7 +33,7 @@ static char *interpreter_list(json_object *e) {
 
 int verb_envs(Context *c, int argc, char *argv[]) {
         static const char *const titles[] = { "NAME",    "INTERPRETERS", ">TIMEOUT", ">MEMORY",
-                                              "NETWORK", "DESCRIPTION",  NULL };
+                                              "NETWORK", "DESCRIPTION" };
         _cleanup_(varlink_reply_done) VarlinkReply reply = {};
         _cleanup_(table_freep) Table *t = NULL;
         json_object *list;
@@ -46,7 +46,9 @@ int verb_envs(Context *c, int argc, char *argv[]) {
                 return r;
 
         list = get_array(reply.parameters, "environments");
-        t = table_new(titles);
+        t = table_new();
+        for (size_t i = 0; i < ELEMENTSOF(titles); i++)
+                table_column(t, titles[i]);
         for (size_t i = 0; i < json_object_array_length(list); i++) {
                 json_object *e = json_object_array_get_idx(list, i);
                 _cleanup_free_ char *interpreters = interpreter_list(e);
@@ -58,6 +60,6 @@ int verb_envs(Context *c, int argc, char *argv[]) {
                 table_add(t, "%s", get_string(e, "network", "-"));
                 table_add(t, "%s", get_string(e, "description", ""));
         }
-        table_print(t);
+        table_print(t, terminal_columns());
         return EXIT_SUCCESS;
 }

@@ -66,9 +66,7 @@ int verb_show(Context *c, int argc, char *argv[]) {
 }
 
 int verb_history(Context *c, int argc, char *argv[]) {
-        static const char *const titles[] = {
-                ">TURN", "TIME", "INTERPRETER", ">EXIT", ">TOOK", "CODE", NULL
-        };
+        static const char *const titles[] = { ">TURN", "TIME", "INTERPRETER", ">EXIT", ">TOOK", "CODE" };
         _cleanup_(varlink_reply_done) VarlinkReply reply = {};
         _cleanup_(table_freep) Table *t = NULL;
         json_object *entries;
@@ -80,7 +78,9 @@ int verb_history(Context *c, int argc, char *argv[]) {
                 return r;
 
         entries = get_array(reply.parameters, "entries");
-        t = table_new(titles);
+        t = table_new();
+        for (size_t i = 0; i < ELEMENTSOF(titles); i++)
+                table_column(t, titles[i]);
         for (size_t i = 0; i < json_object_array_length(entries); i++) {
                 json_object *e = json_object_array_get_idx(entries, i);
                 const char *code = get_string(e, "code", "");
@@ -97,6 +97,6 @@ int verb_history(Context *c, int argc, char *argv[]) {
         if (table_rows(t) == 0)
                 puts("No turns yet.");
         else
-                table_print(t);
+                table_print(t, terminal_columns());
         return EXIT_SUCCESS;
 }

@@ -10,7 +10,7 @@ typedef int (*VerbHandler)(Context *c, int argc, char *argv[]);
 typedef struct Verb {
         const char *name;
         const char *arguments; /* for the help */
-        const char *help;
+        const char *help;      /* NULL: for programs, and not in the help */
         VerbHandler handler;
 } Verb;
 
@@ -27,3 +27,4 @@ int verb_history(Context *c, int argc, char *argv[]);
 int verb_events(Context *c, int argc, char *argv[]);
 int verb_envs(Context *c, int argc, char *argv[]);
 int verb_doctor(Context *c, int argc, char *argv[]);
+int verb_bridge(Context *c, int argc, char *argv[]);

@@ -57,8 +57,7 @@ static int check_version(const DaemonVersion *v, const char *socket, char **rete
                        NIX_SANDBOX_API_MAX, old);
 }
 
-/* Whether both sides understand each other. -ECONNRESET without a text: the daemon hung up. */
-static int negotiate(VarlinkClient *c, const char *socket, char **reterr_why) {
+int daemon_negotiate(VarlinkClient *c, const char *socket, uint64_t timeout_usec, char **reterr_why) {
         static const JsonField table[] = {
                 { "version", JSON_KIND_STRING, offsetof(DaemonVersion, version), JSON_MANDATORY },
                 { "api_min", JSON_KIND_UINT,   offsetof(DaemonVersion, api_min), JSON_MANDATORY },
@@ -69,7 +68,7 @@ static int negotiate(VarlinkClient *c, const char *socket, char **reterr_why) {
         DaemonVersion v = {};
         int r;
 
-        r = varlink_client_call(c, "io.nixsandbox.GetVersion", NULL, GET_VERSION_USEC, &reply);
+        r = varlink_client_call(c, "io.nixsandbox.GetVersion", NULL, timeout_usec, &reply);
         if (r == -ECONNRESET)
                 return r;
         if (r < 0)
@@ -93,7 +92,7 @@ static int connect_once(const char *socket, VarlinkClient **ret, char **reterr_w
         if (r < 0)
                 return r;
 
-        r = negotiate(c, socket, reterr_why);
+        r = daemon_negotiate(c, socket, GET_VERSION_USEC, reterr_why);
         if (r < 0)
                 return r;
 

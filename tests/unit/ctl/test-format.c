@@ -61,3 +61,67 @@ Test(format, times) {
         cr_assert_str_eq(format_time(UINT64_C(1700000000123456)), "2023-11-14 22:13:20");
         cr_assert_not_null(format_time(UINT64_MAX));
 }
+
+Test(format, clocks) {
+        cr_assert_str_eq(format_clock(0), "0:00.00");
+        cr_assert_str_eq(format_clock(62509999), "1:02.50");
+        cr_assert_str_eq(format_clock(3599 * USEC_PER_SEC), "59:59.00");
+        cr_assert_str_eq(format_clock(97262 * USEC_PER_SEC), "27:01:02");
+}
+
+Test(format, sizes) {
+        cr_assert_str_eq(format_size(0), "0K");
+        cr_assert_str_eq(format_size(512 * MIB), "512M");
+        cr_assert_str_eq(format_size(1024 * MIB), "1G");
+        cr_assert_str_eq(format_size(1536 * MIB), "1.5G");
+}
+
+Test(format, several_in_one_line) {
+        const char *a = format_size(MIB), *b = format_size(2 * MIB);
+
+        cr_assert_str_eq(a, "1M");
+        cr_assert_str_eq(b, "2M");
+}
+
+Test(format, users) {
+        uint64_t uid;
+
+        cr_assert_str_eq(format_user(0), "root");
+        cr_assert_str_eq(format_user(UINT64_MAX), "18446744073709551615");
+        cr_assert_eq(parse_user("root", &uid), 0);
+        cr_assert_eq(uid, 0);
+        cr_assert_eq(parse_user("1234567", &uid), 0);
+        cr_assert_eq(uid, 1234567);
+        cr_assert_lt(parse_user("no such user", &uid), 0);
+        cr_assert_lt(parse_user("", &uid), 0);
+}
+
+static void check_size(const char *s, uint64_t unit, uint64_t expected) {
+        uint64_t bytes = 0;
+
+        cr_assert_eq(parse_size(s, unit, &bytes), 0, "%s", s);
+        cr_assert_eq(bytes, expected, "%s", s);
+}
+
+Test(format, parse_size) {
+        check_size("0", MIB, 0);
+        check_size("512", MIB, 512 * MIB);
+        check_size("512", 1, 512);
+        check_size("1G", MIB, 1024 * MIB);
+        check_size("1.5G", MIB, 1536 * MIB);
+        check_size("64K", MIB, 64 * KIB);
+        check_size("50MB", MIB, 50 * MIB);
+        check_size("50MiB", MIB, 50 * MIB);
+        check_size("2T", MIB, 2 * MIB * MIB);
+}
+
+Test(format, parse_size_refuses) {
+        static const char *const bad[] = { "",   "-1",  "+1", " 1",  "1 G", "G",   "1X",   "1GG",
+                                           "1Bi", "nan", "inf", "0x10", "1e3", "1i", "1.2.3", "1G " };
+        uint64_t bytes;
+
+        for (size_t i = 0; i < ELEMENTSOF(bad); i++)
+                cr_assert_eq(parse_size(bad[i], MIB, &bytes), -EINVAL, "%s", bad[i]);
+        cr_assert_eq(parse_size("99999999999T", MIB, &bytes), -ERANGE);
+        cr_assert_eq(parse_size("99999999999999999999", 1, &bytes), -ERANGE);
+}

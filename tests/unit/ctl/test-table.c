@@ -8,13 +8,14 @@
 
 #include "ctl/table.h"
 
-static const char *const titles[] = { "NAME", ">SIZE", "LAST", NULL };
-
 static Table *table;
 
 static void setup(void) {
         cr_assert_not_null(setlocale(LC_CTYPE, "C.UTF-8"));
-        table = table_new(titles);
+        table = table_new();
+        table_column(table, "NAME");
+        table_column(table, ">SIZE");
+        table_column(table, "LAST");
 }
 
 static void teardown(void) {
@@ -24,7 +25,7 @@ static void teardown(void) {
 TestSuite(table, .init = setup, .fini = teardown, .timeout = 10);
 
 /* What table_print() puts on standard output. */
-static void check(const char *expected) {
+static void check_cut(int columns, const char *expected) {
         int fds[2], saved = dup(STDOUT_FILENO);
         char text[8192];
         ssize_t n;
@@ -33,7 +34,7 @@ static void check(const char *expected) {
         cr_assert_eq(pipe(fds), 0);
         cr_assert_geq(dup2(fds[1], STDOUT_FILENO), 0);
         (void) close(fds[1]);
-        table_print(table);
+        table_print(table, columns);
         (void) fflush(stdout);
         cr_assert_geq(dup2(saved, STDOUT_FILENO), 0);
         (void) close(saved);
@@ -42,6 +43,10 @@ static void check(const char *expected) {
         (void) close(fds[0]);
         text[MAX(n, (ssize_t) 0)] = 0;
         cr_assert_str_eq(text, expected);
+}
+
+static void check(const char *expected) {
+        check_cut(0, expected);
 }
 
 static void add_row(const char *name, const char *size, const char *last) {
@@ -85,4 +90,36 @@ Test(table, grows) {
                 table_add(table, "%d", i);
         }
         cr_assert_eq(table_rows(table), 1000);
+}
+
+Test(table, cut_at_the_width) {
+        add_row("name", "1", "/a/long/path");
+        add_row("name", "1", "/short");
+        check_cut(20, "NAME  SIZE  LAST\n"
+                      "name     1  /a/long…\n"
+                      "name     1  /short\n");
+        check_cut(24, "NAME  SIZE  LAST\n"
+                      "name     1  /a/long/path\n"
+                      "name     1  /short\n");
+        check_cut(8, "NAME  S…\n"
+                     "name   …\n"
+                     "name   …\n");
+        check_cut(1, "…\n…\n…\n");
+}
+
+/* A character of two columns that has room for one of them is left out. */
+Test(table, cut_before_a_wide_character) {
+        add_row("日本語", "1", "");
+        check_cut(4, "NAM…\n"
+                     "日…\n");
+}
+
+Test(table, text_fit) {
+        cr_assert_eq(text_fit("abc", 2), 2);
+        cr_assert_eq(text_fit("abc", 0), 0);
+        cr_assert_eq(text_fit("üb", 1), 2);
+        cr_assert_eq(text_fit("日本", 3), 3);
+        cr_assert_eq(text_fit("\xFFz", 1), 1);
+        cr_assert_eq(text_width("日本ü"), 5);
+        cr_assert_eq(text_width("\xFF\xFF"), 2);
 }

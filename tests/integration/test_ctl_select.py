@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+"""kill, freeze, thaw, interrupt on several sessions; and what sandboxctl does on a terminal."""
+import json
+import os
+import re
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from ctllib import Terminal
+from daemonlib import Client, public_directory, removed
+from test_ctl import VERSION
+
+
+@pytest.fixture
+def own(start):
+    """A daemon whose sessions are this test's alone, and three of them."""
+    d = start()
+    for n in ("dev-1", "dev-2", "other"):
+        d.run("true", n)
+    return d
+
+
+def names(d):
+    return sorted(s["name"] for s in d.call("List")["sessions"])
+
+
+def on_terminal(d, *args, **more):
+    return Terminal([os.path.join(d.programs, "sandboxctl"), "--socket", d.sock, *args], **more)
+
+
+# Which sessions
+
+def test_pattern(own):
+    assert own.ctl("kill", "dev-*").returncode == 0
+    assert names(own) == ["other"]
+
+
+def test_pattern_names_and_ids_together(own):
+    sid = own.show("other")["id"]
+    done = own.ctl("--json", "freeze", "*-1", sid, "dev-1")
+    assert done.returncode == 0 and len(done.stdout.splitlines()) == 2
+    assert [own.state(n) for n in ("dev-1", "dev-2", "other")] == ["frozen", "running", "frozen"]
+    assert own.ctl("thaw", "--all", "--yes").returncode == 0
+    assert {own.state(n) for n in ("dev-1", "dev-2", "other")} == {"running"}
+
+
+def test_pattern_that_matches_nothing(own):
+    done = own.ctl("kill", "x*", "dev-2")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "sandboxctl: No session matches 'x*'. See 'sandboxctl list'.\n"
+    assert names(own) == ["dev-1", "other"]
+    status, reply = own.json("kill", "x*")
+    assert status == 1 and reply["error"] == "io.nixsandbox.NoSuchSession" and reply["parameters"] == {"session": "x*"}
+
+
+def test_failures_say_of_whom(own):
+    done = own.ctl("interrupt", "dev-1", "nothing", "other")
+    assert done.returncode == 1 and done.stdout == ""
+    assert re.fullmatch(r"sandboxctl: nothing: [^\n]+\n", done.stderr)
+
+
+def test_all_needs_a_yes_without_a_terminal(own):
+    for words in (["--all"], ["--user", "root"], ["-a", "--all"]):
+        done = own.ctl("kill", *words)
+        assert done.returncode == 2 and "--yes" in done.stderr
+    assert len(names(own)) == 3
+    assert own.ctl("kill", "--all", "-y").returncode == 0
+    assert names(own) == []
+    done = own.ctl("kill", "--all", "-y")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "No sessions.\n")
+
+
+@pytest.mark.parametrize("args", [["kill", "--all", "x"], ["kill", "--user"], ["kill", "--user", "no such", "x"], ["kill", "-y"],
+                                  ["kill", "-a"], ["freeze", "--nonsense"]], ids=" ".join)
+def test_usage(daemon, args):
+    assert daemon.ctl(*args).returncode == 2
+
+
+def parameters_of(programs, args, method):
+    """What a daemon that knows everything is asked for, as root asks about other users' sessions."""
+    sessions = [{"id": "a1", "name": "dev", "uid": 0}, {"id": "b2", "name": "dev", "uid": 65534}, {"id": "c3", "uid": 65534}]
+    with removed(public_directory()) as root:
+        client = Client(os.path.join(root, "socket"), programs)
+        calls = record(client.sock, {"List": {"sessions": sessions}, "GetVersion": json.loads(VERSION[:-1])["parameters"]})
+        done = client.ctl(*args)
+        return done, [c["parameters"] for c in calls if c["method"].endswith(method)]
+
+
+def record(path, replies):
+    """A server that answers as replies say, else with {"id": "x"}; the list of calls grows as they come."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen()
+    listener.settimeout(20)
+    calls = []
+
+    def work():
+        connection, _ = listener.accept()
+        listener.close()
+        connection.settimeout(20)
+        data = b""
+        while more := connection.recv(65536):
+            data += more
+            while b"\0" in data:
+                message, _, data = data.partition(b"\0")
+                calls.append(json.loads(message))
+                reply = replies.get(calls[-1]["method"].rpartition(".")[2], {"id": "x"})
+                connection.sendall(json.dumps(reply if "error" in reply else {"parameters": reply}).encode() + b"\0")
+        connection.close()
+    threading.Thread(target=work, daemon=True).start()
+    return calls
+
+
+def test_own_sessions_are_asked_for_without_more(programs):
+    done, calls = parameters_of(programs, ["kill", "dev", "x"], "Kill")
+    assert done.returncode == 0 and [c["session"] for c in calls] == ["dev", "x"]
+    assert all("any_user" not in c and "interactive" not in c for c in calls)
+
+
+@pytest.mark.parametrize("args, expected", [
+    (["-a", "dev"], ["dev"]), (["--user", "65534", "dev"], ["b2"]), (["--user", "65534", "-y"], ["b2", "c3"]),
+    (["-a", "--all", "-y"], ["a1", "b2", "c3"]), (["-a", "d*"], ["a1", "b2"])])
+def test_sessions_of_others(programs, args, expected):
+    done, calls = parameters_of(programs, ["kill", *args], "Kill")
+    assert done.returncode == 0, done.stderr
+    assert [c["session"] for c in calls] == expected and all(c["any_user"] is True for c in calls)
+    assert all("interactive" not in c for c in calls), "nobody sits there"
+
+
+def test_interactive_only_on_a_terminal(programs):
+    for more, expected in ([], True), (["--no-ask-password"], None):
+        with removed(public_directory()) as root:
+            client = Client(os.path.join(root, "socket"), programs)
+            calls = record(client.sock, {"GetVersion": json.loads(VERSION[:-1])["parameters"]})
+            with on_terminal(client, *more, "kill", "-a", "dev") as t:
+                assert t.end() == 0
+            assert calls[-1]["parameters"].get("interactive") is expected
+
+
+@pytest.mark.parametrize("error", [
+    {"error": "org.varlink.service.InvalidParameter", "parameters": {"parameter": "any_user"}},
+    {"error": "org.varlink.service.MethodNotFound", "parameters": {"method": "io.nixsandbox.Kill"}}])
+def test_older_daemon(programs, error):
+    with removed(public_directory()) as root:
+        client = Client(os.path.join(root, "socket"), programs)
+        record(client.sock, {"GetVersion": json.loads(VERSION[:-1])["parameters"], "Kill": error})
+        done = client.ctl("kill", "-a", "dev")
+        assert done.returncode == 1 and "older than this sandboxctl" in done.stderr and "restart" in done.stderr
+
+
+# On a terminal
+
+def test_question(own):
+    with on_terminal(own, "kill", "--all") as t:
+        t.until_text("Kill 3 sessions (")
+        t.type("\n")
+        assert t.end() == 1 and "Nothing done." in t.text
+    assert len(names(own)) == 3
+    with on_terminal(own, "kill", "dev-1", "dev-2") as t:
+        t.until_text("Kill 2 sessions (dev-1, dev-2)? [y/N]")
+        t.type("y\n")
+        assert t.end() == 0
+    assert names(own) == ["other"]
+
+
+def test_no_question_for_one_or_with_yes(own):
+    with on_terminal(own, "kill", "dev-1") as t:
+        assert t.end() == 0 and "[y/N]" not in t.text
+    with on_terminal(own, "kill", "-y", "dev-2", "other") as t:
+        assert t.end() == 0 and "[y/N]" not in t.text
+
+
+def test_colours_only_on_a_terminal(own):
+    own.call("Freeze", session="dev-1", project="/test")
+    with on_terminal(own, "list") as t:
+        assert t.end() == 0
+    assert b"\x1b[34mfrozen\x1b[0m" in t.raw and b"\x1b[1mSESSION\x1b[0m" in t.raw
+    for env in {"NO_COLOR": "1"}, {"TERM": "dumb"}:
+        with on_terminal(own, "list", env=env) as t:
+            assert t.end() == 0 and b"\x1b" not in t.raw and "frozen" in t.text
+    assert "\x1b" not in own.ctl("list").stdout
+
+
+def test_cut_at_the_width_of_the_terminal(own):
+    own.call("Run", code="true", session="far", project="/" + "very/" * 30, environment="shell")
+    with on_terminal(own, "list", columns=60) as t:
+        assert t.end() == 0
+    lines = t.raw.decode().replace("\r", "").split("\n")
+    plain = [re.sub("\x1b\\[[0-9;]*m", "", line) for line in lines if line]
+    assert len(plain) == 5 and max(map(len, plain)) == 60 and plain[-1].endswith("…")
+    assert "very/" * 30 in own.ctl("list").stdout
+
+
+def test_pipe_that_closes_early(own):
+    script = f"{own.programs}/sandboxctl --socket {own.sock} list | head -n 1"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=30, check=False)
+    assert done.stdout.startswith("SESSION") and done.stderr == ""
+
+
+# list
+
+def test_columns(own):
+    assert own.ctl("list").stdout.splitlines()[0].split() == ["SESSION", "ID", "STATE", "ENV", "CPU", "MEMORY", "TURNS", "IDLE"]
+    own.call("Run", code="true", session="far", project="/elsewhere", environment="shell")
+    lines = own.ctl("list", "-a").stdout.splitlines()
+    assert lines[0].split() == ["SESSION", "ID", "STATE", "ENV", "USER", "CPU", "MEMORY", "TURNS", "IDLE", "PROJECT"]
+    row = next(line for line in lines if line.startswith("far ")).split()
+    assert row[2:5] == ["running", "default", "root"] and row[-1] == "/elsewhere"
+    assert re.fullmatch(r"(-|[\d.]+[KMG])/512M", row[6]) and row[7] == "1"
