@@ -18,10 +18,10 @@ typedef struct Link {
         Buffer out;
 } Link;
 
-/* Reads what is there, at most one piece. -ECONNRESET: the daemon is gone. */
+/* Reads what is there, at most one request. -ECONNRESET: the daemon is gone. */
 int link_receive(Link *l);
-/* The next frame, as frame_peek() has it; done with by link_next(). */
-int link_peek(const Link *l, Frame *ret);
+/* The next frame, as frame_peek() has it; done with by link_next(). Half a frame of a daemon that is gone is dropped. */
+int link_peek(Link *l, Frame *ret);
 void link_next(Link *l, const Frame *f);
 
 /* Writes as much as the socket takes. -ECONNRESET: the daemon is gone. */

@@ -157,8 +157,20 @@ static int agent_on_signal(Agent *a) {
         }
 }
 
+/* Another daemon: what the last one did not read is told again, behind the mark that this one has chosen. */
+static int agent_on_attach(Agent *a, const Frame *f) {
+        Buffer *out = &a->link.out;
+        int r;
+
+        buffer_consume(out, buffer_size(out));
+        r = buffer_append(out, f->payload, f->size);
+        return r < 0 ? r : kept_replay(&a->turn.kept, out);
+}
+
 static int agent_on_frame(Agent *a, const Frame *f) {
         switch (f->type) {
+        case AGENT_FRAME_ATTACH:
+                return agent_on_attach(a, f);
         case AGENT_FRAME_REQUEST:
                 return turn_begin(&a->turn, f->turn, f->payload, f->size);
         case AGENT_FRAME_INTERRUPT:
@@ -336,7 +348,7 @@ static int agent_setup(Agent *a, const char *argument) {
 static int agent_hello(Agent *a) {
         int r;
 
-        r = hello_append(&a->link.out);
+        r = hello_append(/* state= */ NULL, &a->link.out);
         if (r >= 0)
                 r = link_flush(&a->link);
         if (r < 0)

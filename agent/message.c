@@ -6,6 +6,7 @@
  */
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "agent/message.h"
 #include "lib/agent-protocol.h"
@@ -15,13 +16,15 @@
 
 int request_parse(const char *payload, size_t size, ExecuteRequest *ret) {
         struct {
-                const char *type, *interpreter;
+                const char *type, *interpreter, *kept;
                 uint64_t timeout_ms;
         } p = {};
         static const JsonField table[] = {
                 { "type", JSON_KIND_STRING, offsetof(typeof(p), type), JSON_MANDATORY },
                 { "interpreter", JSON_KIND_STRING, offsetof(typeof(p), interpreter), JSON_MANDATORY },
                 { "timeout_ms", JSON_KIND_UINT, offsetof(typeof(p), timeout_ms), JSON_MANDATORY },
+                { "tag", JSON_KIND_STRING, offsetof(typeof(p), kept) },
+                { "origin", JSON_KIND_STRING, offsetof(typeof(p), kept) },
                 {},
         };
         _cleanup_json_ json_object *o = NULL;
@@ -30,7 +33,7 @@ int request_parse(const char *payload, size_t size, ExecuteRequest *ret) {
         int r;
 
         end = memchr(payload, 0, size);
-        if (!end)
+        if (!end || end - payload > REQUEST_HEAD_MAX)
                 return -EBADMSG;
 
         r = json_parse(payload, (size_t) (end - payload), &o, NULL);
@@ -81,7 +84,7 @@ static void write_output(JsonWriter *w, const char *key, const OutputSummary *s)
         json_write_object_end(w);
 }
 
-static int result_print(const TurnResult *t, Buffer *b) {
+int result_print(const TurnResult *t, Buffer *b) {
         JsonWriter w = JSON_WRITER(b);
 
         json_write_object(&w, NULL);
@@ -101,23 +104,27 @@ static int result_print(const TurnResult *t, Buffer *b) {
         return w.error;
 }
 
-int result_append(const TurnResult *result, uint64_t turn, Buffer *frames) {
-        _cleanup_(buffer_done) Buffer text = {};
+static int state_print(const HelloState *s, Buffer *b) {
         int r;
 
-        r = result_print(result, &text);
-        if (r < 0)
-                return r;
-
-        return frame_append(frames, AGENT_FRAME_RESULT, turn, buffer_data(&text), buffer_size(&text));
+        r = buffer_printf(b, ",\"turn\":%" PRIu64 ",\"running\":%s,\"total_us\":%" PRIu64 ",\"age_us\":%" PRIu64,
+                          s->turn, s->running ? "true" : "false", s->total_usec, s->age_usec);
+        /* As it came: it is JSON, or it would not have been run. */
+        if (r >= 0 && *s->request)
+                r = buffer_printf(b, ",\"request\":%s", s->request);
+        return r;
 }
 
-int hello_append(Buffer *frames) {
+int hello_append(const HelloState *state, Buffer *frames) {
         _cleanup_(buffer_done) Buffer text = {};
         int r;
 
-        r = buffer_printf(&text, "{\"event\":\"hello\",\"protocol\":%d,\"version\":\"%s\"}",
+        r = buffer_printf(&text, "{\"event\":\"hello\",\"protocol\":%d,\"version\":\"%s\"",
                           NIX_SANDBOX_AGENT_PROTOCOL, NIX_SANDBOX_VERSION);
+        if (r >= 0 && state)
+                r = state_print(state, &text);
+        if (r >= 0)
+                r = buffer_append_str(&text, "}");
         if (r < 0)
                 return r;
 

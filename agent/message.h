@@ -7,6 +7,7 @@
 #include "lib/buffer.h"
 
 #define REQUEST_TIMEOUT_USEC_MAX (UINT64_C(7) * 24 * 3600 * USEC_PER_SEC)
+#define REQUEST_HEAD_MAX 511U           /* bytes of its JSON */
 
 typedef struct ExecuteRequest {
         char interpreter[16];
@@ -31,6 +32,16 @@ typedef struct TurnResult {
         char error_text[160];
 } TurnResult;
 
-/* Each appends one whole frame. */
-int hello_append(Buffer *frames);
-int result_append(const TurnResult *result, uint64_t turn, Buffer *frames);
+/* What a daemon that takes over an agent must know of it. */
+typedef struct HelloState {
+        uint64_t turn;                  /* the running or last one; 0: none yet */
+        bool running;
+        uint64_t total_usec;            /* of the turns before it */
+        uint64_t age_usec;              /* since it began */
+        const char *request;            /* its JSON, or "" */
+} HelloState;
+
+/* Appends a whole frame. state NULL: of an agent that has just started. */
+int hello_append(const HelloState *state, Buffer *frames);
+/* Appends the payload of a RESULT frame. */
+int result_print(const TurnResult *result, Buffer *b);

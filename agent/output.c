@@ -71,6 +71,8 @@ int output_feed(Output *o, const char *data, size_t size, Buffer *frames) {
                 head = MIN(size, OUTPUT_HEAD_MAX - o->bytes);
 
                 r = frame_append(frames, o->head_type, o->turn, data, head);
+                if (r >= 0)
+                        r = buffer_append(&o->head, data, head);
                 if (r < 0)
                         return r;
         }
@@ -84,7 +86,7 @@ int output_feed(Output *o, const char *data, size_t size, Buffer *frames) {
         return 0;
 }
 
-static int tail_append(Output *o, Buffer *frames) {
+static int tail_append(const Output *o, Buffer *frames) {
         uint8_t header[FRAME_HEADER_SIZE];
         size_t first, start;
         int r;
@@ -118,10 +120,22 @@ int output_finish(Output *o, Buffer *frames, OutputSummary *ret) {
                 .file = spool_finish(&o->spool),
         };
 
-        o->tail = mfree(o->tail);
-        o->tail_at = o->tail_size = 0;
         o->dropped = 0;
         return 0;
+}
+
+int output_replay(const Output *o, bool finished, Buffer *frames) {
+        int r = 0;
+
+        if (buffer_size(&o->head) > 0)
+                r = frame_append(frames, o->head_type, o->turn, buffer_data(&o->head), buffer_size(&o->head));
+        return r >= 0 && finished ? tail_append(o, frames) : r;
+}
+
+void output_forget(Output *o) {
+        buffer_done(&o->head);
+        o->tail = mfree(o->tail);
+        o->tail_at = o->tail_size = 0;
 }
 
 void output_hold(Output *o, const char *data, size_t size) {

@@ -23,6 +23,7 @@ typedef struct Output {
         AgentFrameType head_type, tail_type;
         uint64_t turn;
         uint64_t bytes;                 /* of this turn */
+        Buffer head;                    /* all that was sent of it; this and the tail stay for a replay */
         char *tail;                     /* ring of OUTPUT_TAIL_MAX bytes, there when the head is full */
         size_t tail_at, tail_size;      /* where the next byte goes; how many there are */
         Buffer late;
@@ -39,6 +40,11 @@ int output_begin(Output *o, uint64_t turn, Buffer *frames);
 int output_feed(Output *o, const char *data, size_t size, Buffer *frames);
 /* Ends the turn: the tail goes into frames. */
 int output_finish(Output *o, Buffer *frames, OutputSummary *ret);
+
+/* Appends once more what was told of the turn; of a finished one, its tail too. */
+int output_replay(const Output *o, bool finished, Buffer *frames);
+/* The turn will not be told again. */
+void output_forget(Output *o);
 
 /* Output that comes between turns. */
 void output_hold(Output *o, const char *data, size_t size);

@@ -55,7 +55,7 @@ static int turn_finish(Turn *t) {
                 result->exit_code = EXIT_CODE_INTERRUPTED;
         result->duration_usec = now_monotonic() - t->begun_usec;
         if (r >= 0)
-                r = result_append(result, t->id, t->frames);
+                r = kept_finish(&t->kept, result, t->frames);
 
         output_summary_done(&result->out);
         output_summary_done(&result->err);
@@ -156,6 +156,7 @@ int turn_begin(Turn *t, uint64_t id, const char *payload, size_t size) {
         r = request_parse(payload, size, &request);
         if (r >= 0)
                 t->interpreter = interpreter_find(t->interpreters, request.interpreter);
+        kept_begin(&t->kept, id, t->interpreter, t->interpreter ? payload : NULL);
         if (!t->interpreter) {
                 turn_set_error(t, "protocol", "the request cannot be understood");
                 return turn_finish(t);

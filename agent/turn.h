@@ -7,8 +7,7 @@
  * when something has happened, and asks it for the time it wants to be called at the latest.
  */
 
-#include "agent/interpreter.h"
-#include "agent/message.h"
+#include "agent/kept.h"
 
 typedef enum TurnStage {
         TURN_IDLE,
@@ -40,6 +39,7 @@ typedef struct Turn {
         unsigned deaths;                /* of interpreters before they had the code */
 
         TurnResult result;
+        Kept kept;
 } Turn;
 
 void turn_init(Turn *t, Interpreter interpreters[INTERPRETERS_MAX], Buffer *frames);

@@ -6,14 +6,18 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/random.h>
 
 #include "lib/fd-util.h"
 #include "lib/frame.h"
 #include "lib/json.h"
 #include "lib/stream.h"
+#include "lib/text.h"
 
 /* A file name that the agent reports is shown to people and models: keep it short and plain. */
 #define OUTPUT_FILE_MAX 256U
+/* More than any socket holds: what an agent may have sent to the last daemon. */
+#define RESYNC_MAX (16 * MIB)
 
 struct AgentLink {
         Stream *stream;
@@ -21,6 +25,10 @@ struct AgentLink {
         void *userdata;
         uint64_t turn; /* the running one; 0: none */
         bool hello;
+        bool attached; /* the agent was running before */
+        bool resync;   /* all is ignored up to the nonce */
+        size_t ignored;
+        uint8_t nonce[AGENT_NONCE_SIZE];
         bool *gone; /* set when the link is freed inside a callback */
 };
 
@@ -119,6 +127,60 @@ static void on_result_frame(AgentLink *l, const Frame *f) {
         l->handlers->on_result(l, &result, l->userdata);
 }
 
+static int parse_request(json_object *o, AgentHello *ret) {
+        struct {
+                const char *interpreter, *origin, *tag;
+                uint64_t timeout_ms;
+        } p = {};
+        static const JsonField table[] = {
+                { "interpreter", JSON_KIND_STRING, offsetof(typeof(p), interpreter), JSON_MANDATORY },
+                { "timeout_ms", JSON_KIND_UINT, offsetof(typeof(p), timeout_ms), JSON_MANDATORY },
+                { "origin", JSON_KIND_STRING, offsetof(typeof(p), origin) },
+                { "tag", JSON_KIND_STRING, offsetof(typeof(p), tag) },
+                {},
+        };
+        int r;
+
+        r = json_dispatch(o, table, JSON_UNKNOWN_IGNORE, &p, NULL);
+        if (r < 0)
+                return r;
+
+        ret->interpreter = interpreter_from_string(p.interpreter);
+        ret->timeout_usec = MIN(p.timeout_ms, (uint64_t) UINT32_MAX) * USEC_PER_MSEC;
+        ret->origin = p.origin;
+        ret->tag = p.tag && name_is_valid(p.tag) ? p.tag : NULL;
+        return ret->interpreter < 0 ? -EINVAL : 0;
+}
+
+static int parse_hello(json_object *o, AgentHello *ret) {
+        struct {
+                AgentHello hello;
+                json_object *request;
+        } p = {};
+        static const JsonField table[] = {
+                { "turn", JSON_KIND_UINT, offsetof(typeof(p), hello.turn), JSON_MANDATORY },
+                { "running", JSON_KIND_BOOL, offsetof(typeof(p), hello.running), JSON_MANDATORY },
+                { "total_us", JSON_KIND_UINT, offsetof(typeof(p), hello.total_usec), JSON_MANDATORY },
+                { "age_us", JSON_KIND_UINT, offsetof(typeof(p), hello.age_usec), JSON_MANDATORY },
+                { "request", JSON_KIND_OBJECT, offsetof(typeof(p), request) },
+                {},
+        };
+        int r;
+
+        r = json_dispatch(o, table, JSON_UNKNOWN_IGNORE, &p, NULL);
+        if (r < 0)
+                return r;
+        if (p.hello.turn > INT64_MAX || p.hello.total_usec > INT64_MAX || (p.hello.turn > 0) != !!p.request)
+                return -EINVAL;
+        if (p.request)
+                r = parse_request(p.request, &p.hello);
+        if (r < 0)
+                return r;
+
+        *ret = p.hello;
+        return 0;
+}
+
 static void on_event_frame(AgentLink *l, const Frame *f) {
         struct {
                 const char *event, *version;
@@ -131,6 +193,7 @@ static void on_event_frame(AgentLink *l, const Frame *f) {
                 {},
         };
         _cleanup_json_ json_object *o = NULL;
+        AgentHello hello = {};
         int r;
 
         r = json_parse(f->payload, f->size, &o, NULL);
@@ -149,8 +212,15 @@ static void on_event_frame(AgentLink *l, const Frame *f) {
                 return;
         }
 
+        if (l->attached && parse_hello(o, &hello) < 0) {
+                agent_link_fault(l, "it sent a malformed hello");
+                return;
+        }
+
         l->hello = true;
-        l->handlers->on_hello(l, l->userdata);
+        if (l->attached)
+                l->turn = hello.turn;
+        l->handlers->on_hello(l, &hello, l->userdata);
 }
 
 static void on_frame(AgentLink *l, const Frame *f) {
@@ -184,11 +254,31 @@ static void on_frame(AgentLink *l, const Frame *f) {
         }
 }
 
+/* Ignores what was meant for the last daemon. True when the mark was found, which nobody can have foreseen. */
+static bool agent_link_resync(AgentLink *l, Buffer *input) {
+        const char *data = buffer_data(input), *mark;
+        size_t size = buffer_size(input), n;
+
+        mark = memmem(data, size, l->nonce, sizeof(l->nonce));
+        n = mark ? (size_t) (mark - data) + sizeof(l->nonce) : size - MIN(size, sizeof(l->nonce) - 1);
+        l->ignored += n;
+        buffer_consume(input, n);
+
+        l->resync = !mark;
+        return mark;
+}
+
 static void on_input(Stream *s, Buffer *input, void *userdata) {
         AgentLink *l = userdata;
         bool gone = false;
         Frame f;
         int r;
+
+        if (l->resync && !agent_link_resync(l, input)) {
+                if (l->ignored > RESYNC_MAX)
+                        agent_link_fault(l, "it did not answer the new sandboxd");
+                return;
+        }
 
         l->gone = &gone;
         for (;;) {
@@ -246,28 +336,41 @@ AgentLink *agent_link_free(AgentLink *l) {
         return mfree(l);
 }
 
-int agent_link_execute(AgentLink *l, uint64_t turn, Interpreter interpreter, uint64_t timeout_usec,
-                       const char *code, size_t size) {
+int agent_link_attach(AgentLink *l) {
+        uint8_t frame[AGENT_ATTACH_SIZE];
+
+        if (getrandom(l->nonce, sizeof(l->nonce), 0) != (ssize_t) sizeof(l->nonce))
+                return -EIO;
+        frame_encode_header(frame, AGENT_FRAME_ATTACH, AGENT_ATTACH_TURN, sizeof(l->nonce));
+        memcpy(frame + FRAME_HEADER_SIZE, l->nonce, sizeof(l->nonce));
+
+        l->attached = l->resync = true;
+        return stream_write(l->stream, frame, sizeof(frame));
+}
+
+int agent_link_execute(AgentLink *l, const AgentRequest *request) {
         uint8_t frame_header[FRAME_HEADER_SIZE];
-        char head[FRAME_HEADER_SIZE + 128];
+        char head[FRAME_HEADER_SIZE + 256];
         int n, r;
 
-        assert(l->turn == 0);
+        assert(l->turn == 0 && !l->resync);
 
         n = snprintf(head + FRAME_HEADER_SIZE, sizeof(head) - FRAME_HEADER_SIZE,
-                     "{\"type\":\"execute\",\"interpreter\":\"%s\",\"timeout_ms\":%" PRIu64 "}",
-                     interpreter_to_string(interpreter), MAX(timeout_usec / USEC_PER_MSEC, UINT64_C(1)));
+                     "{\"type\":\"execute\",\"interpreter\":\"%s\",\"timeout_ms\":%" PRIu64 ",\"origin\":\"%s\"%s%s%s}",
+                     interpreter_to_string(request->interpreter),
+                     MAX(request->timeout_usec / USEC_PER_MSEC, UINT64_C(1)), request->origin,
+                     request->tag ? ",\"tag\":\"" : "", request->tag ?: "", request->tag ? "\"" : "");
         assert(n > 0 && (size_t) n < sizeof(head) - FRAME_HEADER_SIZE);
 
         /* The object's terminating NUL is the separator that the protocol wants. */
-        frame_encode_header(frame_header, AGENT_FRAME_REQUEST, turn, (size_t) n + 1 + size);
+        frame_encode_header(frame_header, AGENT_FRAME_REQUEST, request->turn, (size_t) n + 1 + request->size);
         memcpy(head, frame_header, FRAME_HEADER_SIZE);
 
-        r = stream_write2(l->stream, head, FRAME_HEADER_SIZE + (size_t) n + 1, code, size);
+        r = stream_write2(l->stream, head, FRAME_HEADER_SIZE + (size_t) n + 1, request->code, request->size);
         if (r < 0)
                 return r;
 
-        l->turn = turn;
+        l->turn = request->turn;
         return 0;
 }
 

@@ -38,8 +38,31 @@ typedef struct AgentResult {
         const char *error_text;
 } AgentResult;
 
+/* What an agent that was running before this link says of its running or last turn; its request is what
+ * agent_link_execute() was once given. Strings are borrowed. */
+typedef struct AgentHello {
+        uint64_t turn; /* 0: none yet, as of every agent that has just started */
+        bool running;
+        uint64_t total_usec; /* of the turns before it */
+        uint64_t age_usec;   /* since it began */
+        Interpreter interpreter;
+        uint64_t timeout_usec;
+        const char *origin, *tag; /* may be NULL */
+} AgentHello;
+
+/* A turn to run. origin and tag are words (name_is_valid()); tag may be NULL. */
+typedef struct AgentRequest {
+        uint64_t turn;
+        Interpreter interpreter;
+        uint64_t timeout_usec;
+        const char *origin, *tag;
+        const char *code;
+        size_t size;
+} AgentRequest;
+
 typedef struct AgentLinkHandlers {
-        void (*on_hello)(AgentLink *l, void *userdata);
+        /* With a turn in it, that turn's output and, if it is over, its result follow at once. */
+        void (*on_hello)(AgentLink *l, const AgentHello *hello, void *userdata);
         void (*on_output)(AgentLink *l, OutputStream stream, bool tail, const char *data, size_t size,
                           void *userdata);
         void (*on_result)(AgentLink *l, const AgentResult *result, void *userdata);
@@ -53,8 +76,11 @@ int agent_link_new(sd_event *event, int fd, const AgentLinkHandlers *handlers, v
 AgentLink *agent_link_free(AgentLink *l);
 DEFINE_TRIVIAL_CLEANUP_FUNC(AgentLink *, agent_link_free);
 
-/* Sends a turn; allowed before the hello, since the socket keeps it. One at a time. */
-int agent_link_execute(AgentLink *l, uint64_t turn, Interpreter interpreter, uint64_t timeout_usec,
-                       const char *code, size_t size);
+/* Takes over from another daemon whose socket this was: on_hello comes when the agent has answered, and
+ * nothing may be sent before. The socket itself is not changed by it, so this can be done again and again. */
+int agent_link_attach(AgentLink *l);
+
+/* Sends a turn; allowed before the hello of an agent that starts, since the socket keeps it. One at a time. */
+int agent_link_execute(AgentLink *l, const AgentRequest *request);
 /* Asks to stop the running turn. */
 int agent_link_interrupt(AgentLink *l);

@@ -95,7 +95,15 @@ void session_turns_dispatch(Session *s) {
         t->started = now_monotonic();
         t->started_realtime = now_realtime();
 
-        r = agent_link_execute(s->agent, t->number, t->interpreter, t->timeout_usec, t->code, t->code_size);
+        r = agent_link_execute(s->agent, &(AgentRequest){
+                                                         .turn = t->number,
+                                                         .interpreter = t->interpreter,
+                                                         .timeout_usec = t->timeout_usec,
+                                                         .origin = session_origin_to_string(t->origin),
+                                                         .tag = t->tag,
+                                                         .code = t->code,
+                                                         .size = t->code_size,
+                                         });
         if (r < 0)
                 return session_lose_agent(s, "it does not take requests");
         session_set_backstop(s, t);
@@ -257,7 +265,7 @@ static void on_output(AgentLink *l, OutputStream stream, bool tail, const char *
                 session_on_agent_gone(s, "memory is short");
 }
 
-static void on_hello(AgentLink *l, void *userdata) {
+static void on_hello(AgentLink *l, const AgentHello *hello, void *userdata) {
         session_on_hello(userdata);
 }
 

@@ -14,6 +14,19 @@ static const char *const origin_names[_SESSION_ORIGIN_MAX] = {
         [SESSION_ORIGIN_RESUMED] = "resumed",
 };
 
+const char *session_origin_to_string(SessionOrigin o) {
+        assert(o >= 0 && o < _SESSION_ORIGIN_MAX);
+
+        return origin_names[o];
+}
+
+SessionOrigin session_origin_from_string(const char *s) {
+        for (SessionOrigin o = 0; s && o < _SESSION_ORIGIN_MAX; o++)
+                if (streq(s, origin_names[o]))
+                        return o;
+        return SESSION_ORIGIN_RESUMED;
+}
+
 static const char *const stream_names[_OUTPUT_STREAM_MAX] = {
         [OUTPUT_STDOUT] = "stdout",
         [OUTPUT_STDERR] = "stderr",

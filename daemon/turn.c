@@ -60,8 +60,16 @@ Turn *turn_free(Turn *t) {
                 free(t->output[i].file);
         }
         buffer_done(&t->notice);
+        free(t->tag);
         free(t->code);
         return mfree(t);
+}
+
+int turn_set_tag(Turn *t, const char *tag) {
+        if (!tag)
+                return 0;
+        t->tag = strdup(tag);
+        return t->tag ? 0 : -ENOMEM;
 }
 
 int turn_add_notice(Turn *t, const char *format, ...) {

@@ -33,6 +33,9 @@ typedef enum SessionOrigin {
         _SESSION_ORIGIN_MAX,
 } SessionOrigin;
 
+const char *session_origin_to_string(SessionOrigin o);
+SessionOrigin session_origin_from_string(const char *s); /* may be NULL; resumed for what is unknown */
+
 typedef struct TurnWaiter {
         struct TurnWaiter *next;
         Turn *turn;
@@ -57,6 +60,7 @@ struct Turn {
         uint64_t number;            /* 0 until it starts */
         Interpreter interpreter;
         SessionOrigin origin;
+        char *tag; /* the caller's word for it, or NULL */
         uint64_t timeout_usec;
         char *code;
         size_t code_size;
@@ -82,6 +86,9 @@ int turn_new(const TurnContext *context, Interpreter interpreter, SessionOrigin 
 /* Does not answer waiters: they must have been answered or failed. */
 Turn *turn_free(Turn *t);
 DEFINE_TRIVIAL_CLEANUP_FUNC(Turn *, turn_free);
+
+/* Names it for Wait; tag may be NULL. */
+int turn_set_tag(Turn *t, const char *tag);
 
 /* Adds a sentence to what the reply says. */
 int turn_add_notice(Turn *t, const char *format, ...) _printf_(2, 3);

@@ -9,13 +9,22 @@
  *   daemon → agent
  *     REQUEST    turn N: a JSON object, one NUL byte, then the code as raw bytes (UTF-8, no NUL). Raw, so that
  *                megabytes of code are neither escaped here nor checked again in pid 1.
- *                {"type":"execute", "interpreter":"python"|"bash"|"node", "timeout_ms":u}
+ *                {"type":"execute", "interpreter":"python"|"bash"|"node", "timeout_ms":u,
+ *                 "tag":string|null, "origin":string}   these two are for the daemon that takes over
  *                The time counts from when the interpreter is ready; to start it may take AGENT_START_USEC more.
  *                One turn at a time; a REQUEST before the RESULT of the last is a protocol error.
  *     INTERRUPT  turn N, no payload: stop the turn as its time-out would (the result says interrupted).
+ *     ATTACH     turn AGENT_ATTACH_TURN, payload: AGENT_NONCE_SIZE random bytes. From a daemon that takes the
+ *                session over; it sends nothing more before the answer. The last one may have written half a
+ *                request, and read half a frame. So the agent drops half a request that stands before it and
+ *                what it has not sent yet, and answers with the nonce itself, outside of any frame; the
+ *                daemon ignores all up to that. Then come a hello, and all frames of the running or last turn
+ *                again, from its first byte of output.
  *
  *   agent → daemon
- *     EVENT      turn 0: JSON. {"event":"hello", "protocol":1, "version":"…"} is the first frame of all.
+ *     EVENT      turn 0: JSON. {"event":"hello", "protocol":2, "version":"…"} is the first frame of all.
+ *                After ATTACH also "turn":u, the running or last one, 0 if none; "running":bool; "age_us":u
+ *                since it began; "total_us":u, the duration of all turns before it; "request":{…}, its JSON
  *     STDOUT, STDERR            turn N: raw bytes as they come, at most OUTPUT_HEAD_MAX a stream and turn
  *     STDOUT_TAIL, STDERR_TAIL  turn N, only when there was more: the last OUTPUT_TAIL_MAX bytes of that, once
  *                               a stream, just before RESULT
@@ -37,6 +46,7 @@
  *                 "error_text":string|null}
  */
 
+#include "frame.h"
 #include "version.h"
 
 typedef enum AgentFrameType {
@@ -48,11 +58,15 @@ typedef enum AgentFrameType {
         AGENT_FRAME_STDERR_TAIL = 6,
         AGENT_FRAME_EVENT = 7,
         AGENT_FRAME_INTERRUPT = 8,
+        AGENT_FRAME_ATTACH = 9,
 } AgentFrameType;
 
 #define AGENT_CODE_MAX (4U * 1024U * 1024U)             /* bytes of code in one turn */
 #define AGENT_REQUEST_MAX (AGENT_CODE_MAX + 4096U)      /* payload the agent accepts */
 #define AGENT_PAYLOAD_MAX (256U * 1024U)                /* payload the daemon accepts */
+#define AGENT_ATTACH_TURN UINT64_MAX
+#define AGENT_NONCE_SIZE 32U
+#define AGENT_ATTACH_SIZE (FRAME_HEADER_SIZE + AGENT_NONCE_SIZE)
 #define OUTPUT_HEAD_MAX (64U * 1024U)
 #define OUTPUT_TAIL_MAX (64U * 1024U)
 

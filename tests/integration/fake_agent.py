@@ -28,7 +28,7 @@ def read(size):
     return data
 
 
-def hello(protocol=1):
+def hello(protocol=2):
     frame(EVENT, 0, {"event": "hello", "protocol": protocol, "version": "fake"})
 
 
@@ -67,7 +67,7 @@ def refuse(error):
 
 MODES = {
     "old": lambda: hello(0),
-    "new": lambda: hello(2),
+    "new": lambda: hello(3),
     "garbage": lambda: write(b"GET / HTTP/1.0\r\n\r\n" * 100),
     "hang-up": lambda: os.close(FD),
     "exit": lambda: sys.exit(3),

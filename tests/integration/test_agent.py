@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from agentlib import AGENT, FAKE, INTERRUPT, REQUEST, RESULT, Agent
+from agentlib import AGENT, ATTACH, FAKE, HEADER, INTERRUPT, NONCE, REQUEST, RESULT, Agent
 
 HEAD = TAIL = LATE = 65536
 
@@ -53,7 +53,7 @@ def private_kilobytes(pid):
 # Turns
 
 def test_hello_and_result(agent):
-    assert agent.hello["event"] == "hello" and agent.hello["protocol"] == 1 and agent.hello["version"]
+    assert agent.hello["event"] == "hello" and agent.hello["protocol"] == 2 and agent.hello["version"]
     t = agent.turn("os.write(1, b'out\\0\\xff'); os.write(2, b'err'); x = 1")
     assert (t.out, t.err) == (b"out\0\xff", b"err")
     duration = t.result.pop("duration_us")
@@ -709,3 +709,90 @@ def test_sigchld_ignored_by_the_parent():
     """The disposition is inherited, and would have the kernel reap the interpreters."""
     with Agent(ignore_sigchld=True) as a:
         assert a.turn("os._exit(6)").exit_code == 6
+
+
+# Another daemon takes over
+
+def test_attach_before_any_turn(agent):
+    hello = agent.attach()
+    assert hello["protocol"] == 2 and (hello["turn"], hello["running"]) == (0, False) and "request" not in hello
+    assert agent.turn("os.write(1, b'x')").out == b"x"
+
+
+def test_attach_after_a_turn(agent):
+    agent.turn("os.write(1, b'first')")
+    t = agent.turn("os.write(1, b'out' * 40000); os.write(2, b'err'); sys.exit(3)")
+    for _ in range(3):
+        hello = agent.attach()
+        assert (hello["turn"], hello["running"]) == (2, False) and hello["total_us"] > 0
+        assert hello["request"]["interpreter"] == "python" and hello["age_us"] >= t.duration_us
+        again = agent.end(2)
+        assert (again.out, again.err, again.result) == (t.out, t.err, t.result)
+    assert agent.turn("os.write(1, b'third')").out == b"third"
+    agent.attach()
+    assert agent.end(3).out == b"third"
+
+
+def test_attach_in_a_turn(agent):
+    """With half a frame read, and all that came before the end thrown away."""
+    number = agent.begin("os.write(1, b'a' * 5000); open('one', 'w').close()\n"
+                         "while not os.path.exists('go'): time.sleep(0.01)\nos.write(1, b'b' * 100000)")
+    agent.wait_for_file("one")
+    assert agent.socket.recv(20)
+    hello = agent.attach()
+    assert (hello["turn"], hello["running"]) == (number, True)
+    kind, turn, payload = agent.receive()
+    assert turn == number and payload == b"a" * 5000
+    agent.attach()
+    open(agent.path("go"), "w", encoding="ascii").close()
+    assert agent.end().out == b"a" * 5000 + b"b" * 100000
+
+
+def test_attach_with_much_unread(agent):
+    """The socket is full and the agent has more to say: none of that is told twice."""
+    number = agent.begin("for _ in range(60000): os.write(1, b'x'); os.write(2, b'y')\nopen('done', 'w').close()")
+    agent.wait_for_file("done")
+    hello = agent.attach()
+    assert hello["turn"] == number
+    t = agent.end()
+    assert t.out == b"x" * 60000 and t.err == b"y" * 60000
+
+
+@pytest.mark.parametrize("missing", [1, 20, 44, 45, 46, 5000, 100_000])
+def test_attach_behind_half_a_request(agent, missing):
+    """Whatever the old daemon had not written yet; the agent never runs half of it."""
+    agent.turn("x = 1")
+    code = b"open('bad', 'w').close()\n" + b"#" * 150_000
+    payload = json.dumps({"type": "execute", "interpreter": "python", "timeout_ms": 1000}).encode() + b"\0" + code
+    agent.socket.sendall((HEADER.pack(len(payload) + 9, REQUEST, 2) + payload)[:-missing])
+    assert agent.attach()["turn"] == 1
+    assert agent.end(1).exit_code == 0
+    agent.number = 1
+    assert agent.turn("os.write(1, b'%d' % os.path.exists('bad'))").out == b"0"
+
+
+def test_attach_behind_half_a_header(agent):
+    agent.socket.sendall(HEADER.pack(100, REQUEST, 1)[:7])
+    assert agent.attach()["turn"] == 0
+    assert agent.turn("").exit_code == 0
+
+
+def test_attach_behind_a_whole_request(agent):
+    number = agent.begin("os.write(1, b'whole')")
+    nonce = b"n" * NONCE
+    assert agent.attach(nonce)["turn"] == number
+    assert agent.end().out == b"whole"
+
+
+def test_attach_twice_at_once(agent):
+    agent.turn("os.write(1, b'x')")
+    agent.send(ATTACH, 2 ** 64 - 1, b"1" * NONCE)
+    assert agent.attach(b"2" * NONCE)["turn"] == 1
+    assert agent.end().out == b"x"
+
+
+def test_what_is_kept_is_small(agent):
+    agent.turn("os.write(1, b'x' * 300000); os.write(2, b'y' * 300000)")
+    full = private_kilobytes(agent.process.pid)
+    agent.turn("os.write(1, b'x')")
+    assert full <= 600 and private_kilobytes(agent.process.pid) <= full - 128

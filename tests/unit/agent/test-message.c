@@ -4,7 +4,7 @@
 
 #include <criterion/criterion.h>
 
-#include "agent/message.h"
+#include "agent/kept.h"
 #include "lib/frame.h"
 #include "lib/json.h"
 
@@ -73,10 +73,45 @@ Test(message, hello) {
         _cleanup_(buffer_done) Buffer frames = {};
         _cleanup_json_ json_object *o = NULL;
 
-        cr_assert_eq(hello_append(&frames), 0);
+        cr_assert_eq(hello_append(NULL, &frames), 0);
         o = frame_json(&frames, AGENT_FRAME_EVENT, 0);
         cr_assert_str_eq(json_object_get_string(json_object_object_get(o, "event")), "hello");
         cr_assert_eq(json_object_get_int(json_object_object_get(o, "protocol")), NIX_SANDBOX_AGENT_PROTOCOL);
+}
+
+Test(message, hello_to_another_daemon) {
+        const HelloState state = { .turn = 7, .running = true, .total_usec = 8, .age_usec = 9, .request = "{\"a\":1}" };
+        _cleanup_(buffer_done) Buffer frames = {};
+        _cleanup_json_ json_object *o = NULL;
+
+        cr_assert_eq(hello_append(&state, &frames), 0);
+        o = frame_json(&frames, AGENT_FRAME_EVENT, 0);
+        cr_assert_eq(json_object_get_int(json_object_object_get(o, "turn")), 7);
+        cr_assert(json_object_get_boolean(json_object_object_get(o, "running")));
+        cr_assert_eq(json_object_get_int(json_object_object_get(o, "total_us")), 8);
+        cr_assert_eq(json_object_get_int(json_object_object_get(o, "age_us")), 9);
+        cr_assert_eq(json_object_get_int(json_object_object_get(json_object_object_get(o, "request"), "a")), 1);
+}
+
+Test(message, request_with_a_tag) {
+        static const char payload[] = REQUEST("\"interpreter\":\"bash\",\"timeout_ms\":1,\"tag\":\"t\",\"origin\":\"created\"",
+                                              "x");
+        char long_one[2 * REQUEST_HEAD_MAX];
+        ExecuteRequest r;
+
+        cr_assert_eq(request_parse(payload, sizeof(payload) - 1, &r), 0);
+        memset(long_one, ' ', sizeof(long_one));
+        memcpy(long_one, payload, strlen(payload));
+        long_one[sizeof(long_one) - 1] = 0;
+        cr_assert_lt(request_parse(long_one, sizeof(long_one), &r), 0);
+}
+
+static void result_frame(const TurnResult *t, Buffer *frames) {
+        Kept k = {};
+
+        kept_begin(&k, 9, NULL, NULL);
+        cr_assert_eq(kept_finish(&k, t, frames), 0);
+        buffer_done(&k.result);
 }
 
 Test(message, result_is_exactly_that) {
@@ -89,7 +124,7 @@ Test(message, result_is_exactly_that) {
                 .error = "start", .error_text = "it \"broke\"",
         };
 
-        cr_assert_eq(result_append(&t, 9, &frames), 0);
+        result_frame(&t, &frames);
         o = frame_json(&frames, AGENT_FRAME_RESULT, 9);
         cr_assert_str_eq(json_text(o, NULL),
                          "{\"exit_code\":139,\"signal\":11,\"state\":\"lost\",\"late\":true,"
@@ -105,7 +140,7 @@ Test(message, what_goes_without_saying_is_left_out) {
         _cleanup_json_ json_object *o = NULL;
         TurnResult t = { .duration_usec = 12 };
 
-        cr_assert_eq(result_append(&t, 9, &frames), 0);
+        result_frame(&t, &frames);
         o = frame_json(&frames, AGENT_FRAME_RESULT, 9);
         cr_assert_str_eq(json_text(o, NULL), "{\"exit_code\":0,\"duration_us\":12}");
 }

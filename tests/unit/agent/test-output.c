@@ -86,6 +86,22 @@ static void check_stream(size_t size, size_t piece) {
 
         assert_bytes(&head, 0, 0, expected_head);
         cr_assert_eq(buffer_size(&tail), expected_tail);
+
+        /* The same again for another daemon, as often as it takes. */
+        for (size_t i = 0; i < 2; i++) {
+                _cleanup_(buffer_done) Buffer again = {};
+
+                cr_assert_eq(output_replay(&out, /* finished= */ true, &frames), 0);
+                while (next(&again) != 0)
+                        ;
+                cr_assert_eq(buffer_size(&again), expected_head + expected_tail);
+                assert_bytes(&again, 0, 0, expected_head);
+                assert_bytes(&again, expected_head, size - expected_tail, expected_tail);
+        }
+        output_forget(&out);
+        cr_assert_eq(output_replay(&out, true, &frames), 0);
+        cr_assert_eq(next(&tail), 0);
+
         assert_bytes(&tail, 0, size - expected_tail, expected_tail);
         cr_assert_eq(s.bytes, size);
         cr_assert_eq(s.omitted, size - expected_head - expected_tail);

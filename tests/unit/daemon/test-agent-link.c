@@ -20,6 +20,7 @@ static unsigned n_hello, n_output, n_result, n_lost;
 static bool free_in_callback;
 static Buffer output;
 static AgentResult last; /* its strings are gone */
+static AgentHello last_hello;
 static char last_file[512], last_why[128];
 
 static void maybe_free(void) {
@@ -27,8 +28,9 @@ static void maybe_free(void) {
                 agent = agent_link_free(agent);
 }
 
-static void on_hello(AgentLink *l, void *userdata) {
+static void on_hello(AgentLink *l, const AgentHello *hello, void *userdata) {
         n_hello++;
+        last_hello = *hello;
         maybe_free();
 }
 
@@ -120,7 +122,7 @@ static void say(uint8_t type, uint64_t turn, const char *payload) {
         say_bytes(buffer_data(&b), buffer_size(&b));
 }
 
-#define HELLO "{\"event\":\"hello\",\"protocol\":1,\"version\":\"x\"}"
+#define HELLO "{\"event\":\"hello\",\"protocol\":2,\"version\":\"x\"}"
 #define OUTPUT "{\"bytes\":0,\"omitted\":0,\"dropped\":0,\"file\":null}"
 #define RESULT_WITH(code, signal, state, out, more)                                                              \
         "{\"exit_code\":" code ",\"signal\":" signal ",\"timed_out\":false,\"interrupted\":false,\"state\":" state \
@@ -131,7 +133,9 @@ static void say(uint8_t type, uint64_t turn, const char *payload) {
         RESULT_WITH("0", "0", "\"kept\"", "{\"bytes\":1,\"omitted\":2,\"dropped\":3,\"file\":" file "}", "")
 
 static void run_turn(uint64_t turn) {
-        cr_assert_eq(agent_link_execute(agent, turn, INTERPRETER_BASH, 1500000, "echo", 4), 0);
+        cr_assert_eq(agent_link_execute(agent, &(AgentRequest) { .turn = turn, .interpreter = INTERPRETER_BASH,
+                                        .timeout_usec = 1500000, .origin = "created", .tag = turn == 7 ? "t-1" : NULL,
+                                        .code = "echo", .size = 4 }), 0);
 }
 
 static void begin_turn(void) {
@@ -141,7 +145,8 @@ static void begin_turn(void) {
 }
 
 Test(agent_link, request) {
-        static const char expected[] = "{\"type\":\"execute\",\"interpreter\":\"bash\",\"timeout_ms\":1500}\0echo";
+        static const char expected[] = "{\"type\":\"execute\",\"interpreter\":\"bash\",\"timeout_ms\":1500,"
+                                       "\"origin\":\"created\",\"tag\":\"t-1\"}\0echo";
         char data[256];
         Frame f;
 
@@ -291,7 +296,7 @@ Test(agent_link, hello_of_another_protocol) {
         say(AGENT_FRAME_EVENT, 0, "{\"event\":\"hello\",\"protocol\":0,\"version\":\"x\"}");
         cr_assert_not_null(strstr(last_why, "sandbox-agent is too old"));
         check_fault("old");
-        say(AGENT_FRAME_EVENT, 0, "{\"event\":\"hello\",\"protocol\":2,\"version\":\"x\"}");
+        say(AGENT_FRAME_EVENT, 0, "{\"event\":\"hello\",\"protocol\":3,\"version\":\"x\"}");
         cr_assert_not_null(strstr(last_why, "sandboxd is too old"));
         check_fault("new");
 }
@@ -478,4 +483,121 @@ Test(agent_link, garbage) {
                 end();
                 begin();
         }
+}
+
+/* ---- taking over ---- */
+
+#define REQUEST_OF(interpreter, tag) \
+        "{\"type\":\"execute\",\"interpreter\":" interpreter ",\"timeout_ms\":1500,\"origin\":\"created\",\"tag\":" tag "}"
+#define HELLO_AGAIN(members) "{\"event\":\"hello\",\"protocol\":2,\"version\":\"x\"" members "}"
+#define HELLO_TURN(turn, running) \
+        HELLO_AGAIN(",\"turn\":" turn ",\"running\":" running ",\"total_us\":8,\"age_us\":9,\"request\":" \
+                    REQUEST_OF("\"node\"", "\"t-1\""))
+
+static uint8_t nonce[AGENT_NONCE_SIZE];
+
+/* Sends the ATTACH and takes the nonce out of it. */
+static void attach(void) {
+        char data[256];
+        uint8_t header[FRAME_HEADER_SIZE];
+
+        cr_assert_eq(agent_link_attach(agent), 0);
+        cr_assert_eq(read(peer, data, sizeof(data)), AGENT_ATTACH_SIZE);
+        frame_encode_header(header, AGENT_FRAME_ATTACH, AGENT_ATTACH_TURN, AGENT_NONCE_SIZE);
+        cr_assert_eq(memcmp(data, header, sizeof(header)), 0);
+        memcpy(nonce, data + FRAME_HEADER_SIZE, sizeof(nonce));
+}
+
+static void attached(void) {
+        attach();
+        say_bytes(nonce, sizeof(nonce));
+}
+
+Test(agent_link, attach_ignores_what_came_before) {
+        attach();
+        say_bytes("half a frame, and then", 22);
+        say(AGENT_FRAME_EVENT, 0, HELLO);
+        say(AGENT_FRAME_RESULT, 3, RESULT);
+        say_bytes(nonce, sizeof(nonce) - 1); /* and not quite it */
+        say_bytes("x", 1);
+        cr_assert(n_hello == 0 && n_result == 0 && n_lost == 0);
+        for (size_t i = 0; i < sizeof(nonce); i++)
+                say_bytes(nonce + i, 1);
+        say(AGENT_FRAME_EVENT, 0, HELLO_TURN("3", "true"));
+        cr_assert(n_hello == 1 && n_lost == 0);
+        cr_assert(last_hello.turn == 3 && last_hello.running && last_hello.total_usec == 8 && last_hello.age_usec == 9);
+        cr_assert(last_hello.interpreter == INTERPRETER_NODE && last_hello.timeout_usec == 1500000);
+
+        say(AGENT_FRAME_STDOUT, 3, "x");
+        say(AGENT_FRAME_RESULT, 3, RESULT);
+        cr_assert(n_output == 1 && n_result == 1 && n_lost == 0);
+        run_turn(4);
+        say(AGENT_FRAME_RESULT, 4, RESULT);
+        cr_assert_eq(n_result, 2);
+}
+
+Test(agent_link, attach_in_one_piece) {
+        _cleanup_(buffer_done) Buffer b = {};
+
+        attach();
+        cr_assert_eq(buffer_append(&b, "garbage", 7), 0);
+        cr_assert_eq(buffer_append(&b, nonce, sizeof(nonce)), 0);
+        cr_assert_eq(frame_append(&b, AGENT_FRAME_EVENT, 0, HELLO_TURN("3", "false"), strlen(HELLO_TURN("3", "false"))), 0);
+        cr_assert_eq(frame_append(&b, AGENT_FRAME_RESULT, 3, RESULT, strlen(RESULT)), 0);
+        say_bytes(buffer_data(&b), buffer_size(&b));
+        cr_assert(n_hello == 1 && n_result == 1 && n_lost == 0);
+}
+
+Test(agent_link, attach_to_one_that_has_run_nothing) {
+        attached();
+        say(AGENT_FRAME_EVENT, 0, HELLO_AGAIN(",\"turn\":0,\"running\":false,\"total_us\":0,\"age_us\":0"));
+        cr_assert(n_hello == 1 && last_hello.turn == 0 && n_lost == 0);
+        run_turn(1);
+        say(AGENT_FRAME_RESULT, 1, RESULT);
+        cr_assert_eq(n_result, 1);
+}
+
+Test(agent_link, attach_to_garbage) {
+        static const char *const hellos[] = {
+                HELLO, HELLO_TURN("-1", "true"), HELLO_TURN("9223372036854775808", "true"), HELLO_TURN("3", "1"),
+                HELLO_TURN("0", "true"), HELLO_TURN("\"3\"", "true"),
+                HELLO_AGAIN(",\"turn\":3,\"running\":true,\"total_us\":0,\"age_us\":0"),
+                HELLO_AGAIN(",\"turn\":3,\"running\":true,\"total_us\":0,\"age_us\":0,\"request\":"
+                            REQUEST_OF("\"perl\"", "null")),
+                HELLO_AGAIN(",\"turn\":3,\"running\":true,\"total_us\":0,\"age_us\":0,\"request\":{}"),
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(hellos); i++) {
+                attached();
+                say(AGENT_FRAME_EVENT, 0, hellos[i]);
+                cr_assert_eq(n_hello, 0, "%s", hellos[i]);
+                check_fault(hellos[i]);
+        }
+
+        attached();
+        say(AGENT_FRAME_RESULT, 3, RESULT);
+        check_fault("a result before the hello");
+        attached();
+        say(AGENT_FRAME_EVENT, 0, HELLO_TURN("3", "true"));
+        say(AGENT_FRAME_STDOUT, 4, "x");
+        cr_assert_eq(n_output, 0);
+        check_fault("another turn");
+}
+
+Test(agent_link, attach_does_not_read_for_ever) {
+        static const char junk[64 * KIB];
+
+        attach();
+        for (size_t i = 0; i < 16 * MIB / sizeof(junk) + 2 && n_lost == 0; i++)
+                say_bytes(junk, sizeof(junk));
+        check_fault("endless");
+}
+
+/* A tag that is none is nobody's. */
+Test(agent_link, attach_with_an_odd_tag) {
+        attached();
+        say(AGENT_FRAME_EVENT, 0,
+            HELLO_AGAIN(",\"turn\":3,\"running\":true,\"total_us\":0,\"age_us\":0,\"request\":"
+                        REQUEST_OF("\"bash\"", "\"../x\"")));
+        cr_assert(n_hello == 1 && !last_hello.tag);
 }
