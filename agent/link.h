@@ -20,7 +20,8 @@ typedef struct Link {
 
 /* Reads what is there, at most one request. -ECONNRESET: the daemon is gone. */
 int link_receive(Link *l);
-/* The next frame, as frame_peek() has it; done with by link_next(). Half a frame of a daemon that is gone is dropped. */
+/* The next frame, as frame_peek() has it; done with by link_next(). Half a frame of a daemon that is gone is
+ * dropped. */
 int link_peek(Link *l, Frame *ret);
 void link_next(Link *l, const Frame *f);
 

@@ -60,6 +60,20 @@ static int tail_put(Output *o, const char *data, size_t size) {
         return 0;
 }
 
+/* Little output is kept in little memory; much of it at once in what it can need at most, which goes straight
+ * back to the kernel when it is forgotten. */
+static int head_keep(Output *o, const char *data, size_t size) {
+        char *p;
+        int r;
+
+        if (buffer_size(&o->head) + size > BUFFER_KEEP) {
+                r = buffer_reserve(&o->head, OUTPUT_HEAD_MAX - buffer_size(&o->head), &p);
+                if (r < 0)
+                        return r;
+        }
+        return buffer_append(&o->head, data, size);
+}
+
 int output_feed(Output *o, const char *data, size_t size, Buffer *frames) {
         size_t head = 0;
         int r;
@@ -72,7 +86,7 @@ int output_feed(Output *o, const char *data, size_t size, Buffer *frames) {
 
                 r = frame_append(frames, o->head_type, o->turn, data, head);
                 if (r >= 0)
-                        r = buffer_append(&o->head, data, head);
+                        r = head_keep(o, data, head);
                 if (r < 0)
                         return r;
         }

@@ -356,7 +356,8 @@ int agent_link_execute(AgentLink *l, const AgentRequest *request) {
         assert(l->turn == 0 && !l->resync);
 
         n = snprintf(head + FRAME_HEADER_SIZE, sizeof(head) - FRAME_HEADER_SIZE,
-                     "{\"type\":\"execute\",\"interpreter\":\"%s\",\"timeout_ms\":%" PRIu64 ",\"origin\":\"%s\"%s%s%s}",
+                     "{\"type\":\"execute\",\"interpreter\":\"%s\",\"timeout_ms\":%" PRIu64
+                     ",\"origin\":\"%s\"%s%s%s}",
                      interpreter_to_string(request->interpreter),
                      MAX(request->timeout_usec / USEC_PER_MSEC, UINT64_C(1)), request->origin,
                      request->tag ? ",\"tag\":\"" : "", request->tag ?: "", request->tag ? "\"" : "");
