@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""The units by themselves, and how they start the service."""
+import os
+import pwd
+import re
+import stat
+
+import pytest
+
+from pid1lib import RUNTIME, SOCKET, STATE, UNITS, VarlinkError, command, status_of, systemctl, wait_for
+
+OURS = ["sandboxd.socket", "sandboxd.service", "nix-sandbox.slice"]
+SERVICE_CAPABILITIES = 1 << 6 | 1 << 7          # CAP_SETGID, CAP_SETUID
+
+
+def test_verify_is_silent():
+    assert command("systemd-analyze", "verify", *(os.path.join(UNITS, u) for u in OURS)) == ""
+
+
+def test_exposure():
+    text = command("systemd-analyze", "security", "--offline=true", "--no-pager", os.path.join(UNITS, "sandboxd.service"))
+    exposure = float(re.search(r"exposure level for sandboxd.service: ([\d.]+)", text)[1])
+    assert exposure <= 4.2, text
+
+
+def test_enable():
+    """Enabling the service is enabling its socket: nothing of it runs before somebody asks for it."""
+    systemctl("enable", "sandboxd.service")
+    try:
+        assert systemctl("is-enabled", "sandboxd.socket") == "enabled\n"
+        assert os.listdir("/etc/systemd/system/sockets.target.wants") == ["sandboxd.socket"]
+        assert not os.path.exists("/etc/systemd/system/multi-user.target.wants/sandboxd.service")
+    finally:
+        systemctl("disable", "sandboxd.service", "sandboxd.socket")
+
+
+@pytest.mark.parametrize("name", ["nix-sandbox", "nix-sandbox-jail"])
+def test_users(name):
+    entry = pwd.getpwnam(name)
+    assert 0 < entry.pw_uid < 1000 and entry.pw_dir == "/" and entry.pw_shell.endswith("nologin")
+
+
+def test_first_connection_starts_it(service):
+    assert service.active() == "inactive"
+    assert service.call("GetVersion")["mode"] == "service"
+    assert service.active() == "active" and service.show("SubState") == "running"
+    # Told by READY=1, and fed: WATCHDOG=1 has come since.
+    assert service.show("NotifyAccess") == "main" and service.show("WatchdogUSec") == "1min"
+    assert int(service.show("WatchdogTimestampMonotonic")) > 0
+
+
+def test_places(service):
+    service.call("GetVersion")
+    uid = pwd.getpwnam("nix-sandbox").pw_uid
+    for path, mode, owner in ((SOCKET, 0o666, 0), (os.path.dirname(SOCKET), 0o755, 0), (RUNTIME, 0o700, uid), (STATE, 0o700, uid)):
+        st = os.stat(path)
+        assert (stat.S_IMODE(st.st_mode), st.st_uid) == (mode, owner), path
+    systemctl("stop", "sandboxd.service")
+    assert os.path.exists(SOCKET) and not os.path.exists(RUNTIME) and os.path.exists(STATE)
+    assert service.call("GetVersion"), "the socket goes on"
+
+
+def test_credentials(service):
+    """Those of the unit, from the kernel."""
+    service.call("GetVersion")
+    status = status_of(service.pid)
+    user = pwd.getpwnam("nix-sandbox")
+    assert status["Uid"].split() == [str(user.pw_uid)] * 4 and status["Gid"].split() == [str(user.pw_gid)] * 4
+    assert status["Groups"].split() in ([], [str(user.pw_gid)])
+    for kind in ("CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        assert int(status[kind], 16) == SERVICE_CAPABILITIES, kind
+    assert status["NoNewPrivs"] == "1" and status["Seccomp"] == "2" and status["Umask"] == "0077"
+    with open(f"/proc/{service.pid}/cgroup", encoding="ascii") as f:
+        path = next(line.strip() for line in f if line.startswith("0::"))
+    assert re.fullmatch("0::/nix.slice/nix-sandbox.slice/sandboxd.service(/supervisor)?", path)
+    assert service.show("Delegate") == "yes"
+    assert set(service.show("DelegateControllers").split()) == {"cpu", "memory", "pids", "io"}
+    assert os.stat(service.cgroup).st_uid == user.pw_uid
+
+
+def test_configuration(service):
+    """The administrator's file is read if it is there."""
+    service.configure('{ "max": { "memory_mb": 333 } } // less')
+    reply = service.run("true", "a", memory_mb=1000)
+    assert "333" in str(reply)
+
+
+def test_broken_configuration_is_said_and_mended(service):
+    service.configure('{ "nonsense": 1 }')
+    with pytest.raises((OSError, AssertionError, VarlinkError)):
+        service.link(wait=5).call("GetVersion")
+    wait_for(lambda: service.active() == "failed")
+    assert "/etc/nix-sandbox/sandboxd.json" in service.log() and "nonsense" in service.log()
+    service.configure("{}")
+    systemctl("reset-failed", "sandboxd.service", "sandboxd.socket")
+    systemctl("restart", "sandboxd.socket")
+    assert service.call("GetVersion")
