@@ -4,6 +4,7 @@
 
 #include "daemon/api-private.h"
 #include "daemon/policy.h"
+#include "daemon/session-reply.h"
 
 int vl_method_list(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
         struct {
@@ -13,7 +14,8 @@ int vl_method_list(VarlinkLink *link, json_object *parameters, VarlinkFlags flag
                 { "all", JSON_KIND_BOOL, offsetof(typeof(p), all) },
                 {},
         };
-        _cleanup_json_ json_object *reply = json_object_new_object(), *array = json_object_new_array();
+        _cleanup_(buffer_done) Buffer reply = {};
+        JsonWriter w = JSON_WRITER(&reply);
         uid_t uid = varlink_link_peer(link)->uid;
         Manager *m = userdata;
         int r;
@@ -25,48 +27,36 @@ int vl_method_list(VarlinkLink *link, json_object *parameters, VarlinkFlags flag
                 return api_error(link, API_ERROR("PermissionDenied"), NULL, NULL,
                                  "Only root may list the sessions of all users. Leave -a out to see your "
                                  "own.");
-        if (!reply || !array)
-                return -ENOMEM;
 
-        for (Session *s = m->sessions; s; s = s->next) {
-                json_object *o;
-
-                if (!session_is_live(s) || (!p.all && s->user->uid != uid))
-                        continue;
-                r = session_to_json(s, &o);
-                if (r >= 0)
-                        r = json_array_put(array, o);
-                if (r < 0)
-                        return r;
-        }
-
-        if (json_put_object(reply, "sessions", TAKE_PTR(array)) < 0)
-                return -ENOMEM;
-        (void) varlink_reply(link, reply);
+        json_write_object(&w, NULL);
+        json_write_array(&w, "sessions");
+        for (Session *s = m->sessions; s; s = s->next)
+                if (session_is_live(s) && (p.all || s->user->uid == uid))
+                        session_reply_write(s, &w, NULL);
+        json_write_array_end(&w);
+        json_write_object_end(&w);
+        if (w.error < 0)
+                return w.error;
+        (void) varlink_reply_text(link, buffer_data(&reply), buffer_size(&reply));
         return 0;
 }
 
 int vl_method_show(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
-        _cleanup_json_ json_object *reply = NULL;
-        json_object *o;
+        _cleanup_(buffer_done) Buffer reply = {};
+        JsonWriter w = JSON_WRITER(&reply);
         Session *s;
         int r;
 
         r = api_session_parameters(link, userdata, parameters, SESSION_VERB_SHOW, &s);
-        if (r == 0)
-                r = session_to_json(s, &o);
         if (r != 0)
                 return MIN(r, 0);
 
-        reply = json_object_new_object();
-        if (!reply) {
-                json_object_put(o);
-                return -ENOMEM;
-        }
-        r = json_put_object(reply, "session", o);
-        if (r < 0)
-                return r;
-        (void) varlink_reply(link, reply);
+        json_write_object(&w, NULL);
+        session_reply_write(s, &w, "session");
+        json_write_object_end(&w);
+        if (w.error < 0)
+                return w.error;
+        (void) varlink_reply_text(link, buffer_data(&reply), buffer_size(&reply));
         return 0;
 }
 

@@ -3,8 +3,9 @@
 /*
  * The object a session's limits hang on. A leaf is one group in the v2 hierarchy, which can freeze, kill and
  * tell of its end, and one more for each controller that the machine still has in a v1 hierarchy; processes
- * join all of them. What is asked on every turn (freeze, counters) is done on descriptors that are kept
- * open, five a session; the rest opens what it needs. CgroupTree (cgroup-tree.c) knows where the leaves go.
+ * join all of them. What is asked on every turn (freeze, counters), or of a thousand sessions at once (usage),
+ * is done on descriptors that are kept open, seven a session; the rest opens what it needs. CgroupTree
+ * (cgroup-tree.c) knows where the leaves go.
  */
 
 #include "daemon/cgroup.h"
@@ -37,6 +38,9 @@ struct Cgroup {
         int freeze_fd;
         int oom_fd;                                     /* memory.events, or v1 memory.oom_control */
         int pids_fd;                                    /* pids.events */
+        int cpu_usage_fd;                               /* cpu.stat */
+        int memory_usage_fd;                            /* memory.current, or v1 memory.usage_in_bytes */
+        int pids_usage_fd;                              /* pids.current */
 };
 
 /* The value of a key in a small cgroupfs file, through a descriptor that stays open. 0 without the file. */
@@ -131,6 +135,9 @@ static int make_v2_leaf(Cgroup *g, uid_t uid, const Limits *limits) {
                 return r;
 
         r = open_at(fd, "cgroup.events", O_RDONLY, &g->events_fd);
+        if (r >= 0)
+                /* The v2 hierarchy accounts time in every group, with the controller or without. */
+                r = open_at(fd, "cpu.stat", O_RDONLY, &g->cpu_usage_fd);
         if (r >= 0 && cgroup_tree_has(g->tree, CGROUP_FREEZE))
                 r = open_at(fd, "cgroup.freeze", O_WRONLY, &g->freeze_fd);
         if (r >= 0)
@@ -174,10 +181,15 @@ static void open_counters(Cgroup *g) {
         _cleanup_close_ int pids = open_controller(g, CGROUP_CONTROLLER_PIDS);
         bool v1 = g->tree->v1[CGROUP_CONTROLLER_MEMORY].base;
 
-        if (memory >= 0)
+        if (memory >= 0) {
                 (void) open_at(memory, v1 ? "memory.oom_control" : "memory.events", O_RDONLY, &g->oom_fd);
-        if (pids >= 0)
+                (void) open_at(memory, v1 ? "memory.usage_in_bytes" : "memory.current", O_RDONLY,
+                               &g->memory_usage_fd);
+        }
+        if (pids >= 0) {
                 (void) open_at(pids, "pids.events", O_RDONLY, &g->pids_fd);
+                (void) open_at(pids, "pids.current", O_RDONLY, &g->pids_usage_fd);
+        }
 }
 
 static int make_leaf(Cgroup *g, uid_t uid, const Limits *limits) {
@@ -212,6 +224,9 @@ int cgroup_new(CgroupTree *t, uid_t uid, const char *id, const Limits *limits, C
                 .freeze_fd = -EBADF,
                 .oom_fd = -EBADF,
                 .pids_fd = -EBADF,
+                .cpu_usage_fd = -EBADF,
+                .memory_usage_fd = -EBADF,
+                .pids_usage_fd = -EBADF,
         };
         if (asprintf(&g->name, "u%u/%s", uid, id) < 0) {
                 g->name = NULL;
@@ -245,6 +260,9 @@ Cgroup *cgroup_release(Cgroup *g) {
         (void) safe_close(g->freeze_fd);
         (void) safe_close(g->oom_fd);
         (void) safe_close(g->pids_fd);
+        (void) safe_close(g->cpu_usage_fd);
+        (void) safe_close(g->memory_usage_fd);
+        (void) safe_close(g->pids_usage_fd);
         free(g->path);
         free(g->name);
         return mfree(g);
@@ -358,27 +376,24 @@ int cgroup_read_counters(Cgroup *g, CgroupCounters *ret) {
 }
 
 int cgroup_read_usage(Cgroup *g, CgroupUsage *ret) {
-        bool v1 = g->tree->v1[CGROUP_CONTROLLER_MEMORY].base;
-        _cleanup_close_ int fd = open_directory(g->path);
-        _cleanup_close_ int memory = open_controller(g, CGROUP_CONTROLLER_MEMORY);
-        _cleanup_close_ int pids = open_controller(g, CGROUP_CONTROLLER_PIDS);
         CgroupUsage u = {};
         int r;
 
-        /* The v2 hierarchy accounts time in every group, with the controller or without. */
-        r = fd < 0 ? fd : read_value_at(fd, "cpu.stat", "usage_usec", &u.cpu_usec);
-        if (r >= 0 && memory >= 0)
-                r = read_value_at(memory, v1 ? "memory.usage_in_bytes" : "memory.current", NULL,
-                                  &u.memory_bytes);
-        if (r >= 0 && pids >= 0)
-                r = read_value_at(pids, "pids.current", NULL, &u.processes);
+        r = read_value_fd(g->cpu_usage_fd, "usage_usec", &u.cpu_usec);
+        if (r >= 0)
+                r = read_value_fd(g->memory_usage_fd, NULL, &u.memory_bytes);
+        if (r >= 0)
+                r = read_value_fd(g->pids_usage_fd, NULL, &u.processes);
         if (r < 0)
                 return r;
-        /* Linux 5.19 has it on v2. */
-        if (memory >= 0)
-                (void) read_value_at(memory, v1 ? "memory.max_usage_in_bytes" : "memory.peak", NULL,
-                                     &u.memory_peak_bytes);
 
         *ret = u;
         return 0;
+}
+
+int cgroup_read_memory_peak(Cgroup *g, uint64_t *ret) {
+        bool v1 = g->tree->v1[CGROUP_CONTROLLER_MEMORY].base;
+        _cleanup_close_ int fd = open_controller(g, CGROUP_CONTROLLER_MEMORY);
+
+        return fd < 0 ? fd : read_value_at(fd, v1 ? "memory.max_usage_in_bytes" : "memory.peak", NULL, ret);
 }

@@ -94,10 +94,11 @@ typedef struct CgroupCounters {
 typedef struct CgroupUsage {
         uint64_t cpu_usec;
         uint64_t memory_bytes;
-        uint64_t memory_peak_bytes;
         uint64_t processes;
 } CgroupUsage;
 
 /* What has no controller is 0. */
 int cgroup_read_counters(Cgroup *g, CgroupCounters *ret);
 int cgroup_read_usage(Cgroup *g, CgroupUsage *ret);
+/* Not on every kernel: v2 has it since Linux 5.19. */
+int cgroup_read_memory_peak(Cgroup *g, uint64_t *ret);

@@ -38,6 +38,8 @@ static void session_remove_on_time(Session *s, uint64_t now) {
         /* The last moment: with the group the kernel forgets what was used in it. */
         if (s->cgroup && cgroup_read_usage(s->cgroup, &s->usage) < 0)
                 s->usage = (CgroupUsage){};
+        if (s->cgroup && cgroup_read_memory_peak(s->cgroup, &s->memory_peak_bytes) < 0)
+                s->memory_peak_bytes = 0;
         r = s->cgroup ? cgroup_remove(s->cgroup) : 0;
         if (r == -EBUSY && waited < SESSION_REMOVE_USEC) {
                 (void) cgroup_kill(s->cgroup);

@@ -48,7 +48,7 @@ void session_event_usage(Session *s) {
                 { "turn_usec", .number = s->turn_usec },
                 /* Last: where there is no cgroup, nobody counts. */
                 { s->cgroup ? "cpu_usec" : NULL, .number = s->usage.cpu_usec },
-                { "memory_peak_bytes", .number = s->usage.memory_peak_bytes },
+                { "memory_peak_bytes", .number = s->memory_peak_bytes },
                 {},
         };
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Life of a session: made, looked at, ended. How it starts is session-start.c, its turns are
- * session-turns.c, its timer and the freezer are session-bounds.c. */
+/*
+ * Life of a session: made and ended. How it starts is session-start.c, its turns are session-turns.c, its timer
+ * and the freezer are session-bounds.c, what it looks like is session-reply.c.
+ */
 
 #include "daemon/session-private.h"
 
@@ -40,6 +42,7 @@ void session_set_state(Session *s, SessionState state, const char *detail, const
                                                                                     : events[state],
                            detail, by, NULL);
         s->state = state;
+        s->usage_at = 0;
 }
 
 static void on_turn_abandoned(Turn *t, void *userdata) {
@@ -254,59 +257,4 @@ int session_set_client(Session *s, const PeerCred *peer) {
 void session_on_agent_gone(Session *s, const char *why) {
         log_warning("Session %s of uid %u is over: %s.", s->id, (unsigned) s->user->uid, why);
         session_end(s, "crashed");
-}
-
-/* ---- what it looks like ---- */
-
-static int put_usage(json_object *o, Session *s) {
-        CgroupUsage usage;
-        bool known = s->cgroup && cgroup_read_usage(s->cgroup, &usage) >= 0;
-
-        if (!known)
-                return json_put_object(o, "cpu_usec", NULL) < 0 ||
-                                                       json_put_object(o, "memory_bytes", NULL) < 0 ||
-                                                       json_put_object(o, "processes", NULL) < 0
-                                       ? -ENOMEM
-                                       : 0;
-        return json_put_uint(o, "cpu_usec", usage.cpu_usec) < 0 ||
-                                               json_put_uint(o, "memory_bytes", usage.memory_bytes) < 0 ||
-                                               json_put_uint(o, "processes", usage.processes) < 0
-                               ? -ENOMEM
-                               : 0;
-}
-
-static int put_interpreters(json_object *o, const Environment *e) {
-        _cleanup_json_ json_object *array = json_object_new_array();
-
-        if (!array)
-                return -ENOMEM;
-        for (size_t i = 0; i < e->n_interpreters; i++)
-                if (json_array_put_string(array, interpreter_to_string(e->interpreters[i])) < 0)
-                        return -ENOMEM;
-        return json_put_object(o, "interpreters", TAKE_PTR(array));
-}
-
-int session_to_json(Session *s, json_object **ret) {
-        _cleanup_json_ json_object *o = json_object_new_object();
-
-        if (!o || json_put_string(o, "id", s->id) < 0 || json_put_string(o, "name", s->name) < 0 ||
-            json_put_uint(o, "uid", s->user->uid) < 0 || json_put_string(o, "project", s->project) < 0 ||
-            json_put_string(o, "environment", s->environment->name) < 0 ||
-            put_interpreters(o, s->environment) < 0 ||
-            json_put_string(o, "state", session_state_to_string(s->state)) < 0 ||
-            json_put_bool(o, "busy", session_is_busy(s)) < 0 ||
-            json_put_uint(o, "queued", s->n_queued) < 0 || json_put_uint(o, "turns", s->turns) < 0 ||
-            json_put_uint(o, "created_usec", s->created_realtime) < 0 ||
-            json_put_uint(o, "idle_usec", session_is_busy(s) ? 0 : now_monotonic() - s->idle_since) < 0 ||
-            json_put_uint(o, "turn_usec", s->turn_usec) < 0 || put_usage(o, s) < 0 ||
-            json_put_string(o, "cgroup", s->cgroup ? cgroup_path(s->cgroup) : NULL) < 0 ||
-            json_put_uint(o, "memory_mb", s->limits.memory_mb) < 0 ||
-            json_put_number(o, "cpus", s->limits.cpus) < 0 ||
-            json_put_uint(o, "processes_max", s->limits.processes) < 0 ||
-            json_put_uint(o, "workspace_mb", limits_workspace_mb(&s->limits)) < 0 ||
-            json_put_number(o, "timeout_seconds", (double) s->limits.timeout_usec / USEC_PER_SEC) < 0)
-                return -ENOMEM;
-
-        *ret = TAKE_PTR(o);
-        return 0;
 }

@@ -46,7 +46,9 @@ typedef struct Session {
         const char *agent_fault; /* static: what was wrong with an agent that did not start */
         Cgroup *cgroup;          /* NULL where there is no cgroup layout */
         CgroupCounters counters; /* at the end of the last turn */
-        CgroupUsage usage;       /* when the last process was gone */
+        CgroupUsage usage;       /* as last read */
+        uint64_t usage_at;       /* when that was, CLOCK_MONOTONIC; 0: not since the state has changed */
+        uint64_t memory_peak_bytes;
         unsigned start_tries;
         uint64_t start_deadline; /* the hello must come by then */
         uint64_t retry_at;       /* next try to start, or to remove the cgroup; 0: none */
@@ -131,6 +133,3 @@ static inline bool session_is_busy(const Session *s) {
 static inline bool session_is_live(const Session *s) {
         return s->state != SESSION_STOPPING && s->state != SESSION_DEAD;
 }
-
-/* The Session object of the API, with what the kernel says of its use now. */
-int session_to_json(Session *s, json_object **ret);

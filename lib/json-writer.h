@@ -23,11 +23,18 @@ typedef struct JsonWriter {
 
 void json_write_object(JsonWriter *w, const char *key);
 void json_write_object_end(JsonWriter *w);
+void json_write_array(JsonWriter *w, const char *key);
+void json_write_array_end(JsonWriter *w);
 void json_write_string(JsonWriter *w, const char *key, const char *value);      /* NULL: null */
 void json_write_bytes(JsonWriter *w, const char *key, const char *data, size_t size);
 void json_write_int(JsonWriter *w, const char *key, int64_t value);
 void json_write_uint(JsonWriter *w, const char *key, uint64_t value);
+void json_write_number(JsonWriter *w, const char *key, double value);           /* must be finite */
 void json_write_bool(JsonWriter *w, const char *key, bool value);
 void json_write_null(JsonWriter *w, const char *key);
 /* A time in µs as a number of milliseconds with three decimals. */
 void json_write_usec_as_ms(JsonWriter *w, const char *key, uint64_t usec);
+
+/* The shortest of two texts that gives the same number back: 33.985 is not 33.984999999999999. */
+#define JSON_NUMBER_TEXT_MAX 32U
+void json_number_print(double value, char ret[JSON_NUMBER_TEXT_MAX]);

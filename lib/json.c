@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "json-check.h"
+#include "json-writer.h"
 #include "json.h"
 #include "text.h"
 
@@ -330,13 +331,9 @@ int json_put_uint(json_object *o, const char *key, uint64_t value) {
 }
 
 int json_put_number(json_object *o, const char *key, double value) {
-        char text[32];
+        char text[JSON_NUMBER_TEXT_MAX];
 
-        /* json-c would print all 17 digits: 33.984999999999999 for what was measured as 33.985. They are used
-         * only where fewer do not give the same number back. */
-        (void) snprintf(text, sizeof(text), "%.15g", value);
-        if (strtod(text, NULL) != value)
-                (void) snprintf(text, sizeof(text), "%.17g", value);
+        json_number_print(value, text); /* json-c would print all 17 digits */
         return put_new(o, key, json_object_new_double_s(value, text));
 }
 

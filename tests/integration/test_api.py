@@ -144,7 +144,7 @@ def test_turns_wait_in_order(daemon, name):
 
 
 def test_queue_is_bounded(daemon, name):
-    links = [daemon.begin("read x", name)]
+    links = [daemon.begin("sleep 100", name)]
     daemon.wait_busy(name)
     links += [daemon.begin("true", name) for _ in range(64)]
     wait_for(lambda: daemon.show(name)["queued"] == 64)

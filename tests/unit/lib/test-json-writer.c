@@ -233,3 +233,41 @@ Test(json_writer, errors_stick) {
         cr_assert_eq(w.error, -ENOMEM);
         cr_assert_eq(buffer_size(&b), 0);
 }
+
+Test(json_writer, arrays) {
+        _cleanup_(buffer_done) Buffer b = {};
+        JsonWriter w = JSON_WRITER(&b);
+
+        json_write_object(&w, NULL);
+        json_write_array(&w, "a");
+        json_write_array_end(&w);
+        json_write_array(&w, "b");
+        json_write_int(&w, NULL, 1);
+        json_write_object(&w, NULL);
+        json_write_object_end(&w);
+        json_write_string(&w, NULL, "x");
+        json_write_array_end(&w);
+        json_write_null(&w, "c");
+        json_write_object_end(&w);
+        check_text(&b, &w, "{\"a\":[],\"b\":[1,{},\"x\"],\"c\":null}");
+}
+
+Test(json_writer, numbers) {
+        static const double table[] = { 0, -1, 0.5, 33.985, 0.1 + 0.2, 1e15, 999999999999999, 1e300, -5e-324, 1.0 / 3 };
+        _cleanup_(buffer_done) Buffer text = {};
+        JsonWriter short_writer = JSON_WRITER(&text);
+
+        for (size_t i = 0; i < ELEMENTSOF(table); i++) {
+                _cleanup_json_ json_object *o = NULL;
+                _cleanup_(buffer_done) Buffer b = {};
+                JsonWriter w = JSON_WRITER(&b);
+
+                json_write_number(&w, NULL, table[i]);
+                o = parse(&b);
+                cr_assert_eq(json_object_get_double(o), table[i], "%.*s", (int) buffer_size(&b), buffer_data(&b));
+        }
+
+        json_write_number(&short_writer, NULL, 33.985);
+        json_write_number(&short_writer, NULL, 600);
+        check_text(&text, &short_writer, "33.985,600");
+}

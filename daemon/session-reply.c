@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What a session looks like to List and Show. Written as text at once, and with what the kernel says through
+ * descriptors that are open: all sessions of a machine are listed in one go, and turns wait meanwhile.
+ */
+
+#include "daemon/session-reply.h"
+
+/*
+ * What is frozen uses no CPU and starts nothing, and its memory changes only as the kernel reclaims it: so long
+ * the last reading is good enough. Reading costs more than all the rest of a listed session.
+ */
+#define FROZEN_USAGE_USEC (5 * USEC_PER_SEC)
+
+static bool usage_is_fresh(const Session *s, uint64_t now) {
+        return (s->state == SESSION_STANDBY || s->state == SESSION_FROZEN) && s->usage_at > 0 &&
+               now - s->usage_at < FROZEN_USAGE_USEC;
+}
+
+static bool session_read_usage(Session *s, uint64_t now) {
+        if (!s->cgroup)
+                return false;
+        if (usage_is_fresh(s, now))
+                return true;
+        if (cgroup_read_usage(s->cgroup, &s->usage) < 0)
+                return false;
+
+        s->usage_at = now;
+        return true;
+}
+
+/* Unknown is null, not 0. */
+static void write_usage(JsonWriter *w, Session *s, uint64_t now) {
+        if (!session_read_usage(s, now)) {
+                json_write_null(w, "cpu_usec");
+                json_write_null(w, "memory_bytes");
+                json_write_null(w, "processes");
+                return;
+        }
+
+        json_write_uint(w, "cpu_usec", s->usage.cpu_usec);
+        json_write_uint(w, "memory_bytes", s->usage.memory_bytes);
+        json_write_uint(w, "processes", s->usage.processes);
+}
+
+static void write_limits(JsonWriter *w, const Limits *l) {
+        json_write_uint(w, "memory_mb", l->memory_mb);
+        json_write_number(w, "cpus", l->cpus);
+        json_write_uint(w, "processes_max", l->processes);
+        json_write_uint(w, "workspace_mb", limits_workspace_mb(l));
+        json_write_number(w, "timeout_seconds", (double) l->timeout_usec / USEC_PER_SEC);
+}
+
+static void write_environment(JsonWriter *w, const Environment *e) {
+        json_write_string(w, "environment", e->name);
+        json_write_array(w, "interpreters");
+        for (size_t i = 0; i < e->n_interpreters; i++)
+                json_write_string(w, NULL, interpreter_to_string(e->interpreters[i]));
+        json_write_array_end(w);
+}
+
+void session_reply_write(Session *s, JsonWriter *w, const char *key) {
+        bool busy = session_is_busy(s);
+        uint64_t now = now_monotonic();
+
+        json_write_object(w, key);
+        json_write_string(w, "id", s->id);
+        json_write_string(w, "name", s->name);
+        json_write_uint(w, "uid", s->user->uid);
+        json_write_string(w, "project", s->project);
+        write_environment(w, s->environment);
+        json_write_string(w, "state", session_state_to_string(s->state));
+        json_write_bool(w, "busy", busy);
+        json_write_uint(w, "queued", s->n_queued);
+        json_write_uint(w, "turns", s->turns);
+        json_write_uint(w, "created_usec", s->created_realtime);
+        json_write_uint(w, "idle_usec", busy ? 0 : now - s->idle_since);
+        json_write_uint(w, "turn_usec", s->turn_usec);
+        write_usage(w, s, now);
+        json_write_string(w, "cgroup", s->cgroup ? cgroup_path(s->cgroup) : NULL);
+        write_limits(w, &s->limits);
+        json_write_object_end(w);
+}
