@@ -42,3 +42,17 @@ uninstall:
 	done
 
 .PHONY: install uninstall
+
+# The Debian package, from a copy of what is here, with debhelper; the result is $(BUILD)/deb/*.deb.
+DEB := $(abspath $(BUILD))/deb
+
+deb:
+	$(Q)rm -rf $(DEB) && mkdir -p $(DEB)/source
+	$(Q)tar --exclude-vcs --exclude=node_modules --exclude=./build --exclude=./debian/build \
+	        --exclude='$(patsubst $(CURDIR)/%,./%,$(abspath $(BUILD)))' -cf - . | tar -xf - -C $(DEB)/source
+	$(Q)cd $(DEB)/source && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD \
+	        DEB_BUILD_OPTIONS="$${DEB_BUILD_OPTIONS:+$$DEB_BUILD_OPTIONS }noautodbgsym" \
+	        dpkg-buildpackage --unsigned-source --unsigned-changes --build=binary
+	$(Q)rm -rf $(DEB)/source
+
+.PHONY: deb

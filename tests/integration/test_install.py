@@ -20,7 +20,7 @@ DATA = {"lib/systemd/system/nix-sandbox.slice", "lib/systemd/system/sandboxd.ser
 def make(*arguments, writable):
     """make, where it can write to these directories only."""
     binds = [word for path in (BUILD, *writable) for word in ("--bind", path, path)]
-    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "DESTDIR", "PREFIX")}
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "DESTDIR", "PREFIX")} | {"TMPDIR": writable[0]}
     done = subprocess.run(["bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", *binds, "make", "-s", "-C", ROOT,
                            f"BUILD={BUILD}", *arguments], capture_output=True, text=True, timeout=300, check=False, env=env)
     assert done.returncode == 0, done.stderr
