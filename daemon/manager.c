@@ -178,9 +178,15 @@ void manager_link_session(Manager *m, Session *s) {
                 m->sessions = s;
         m->sessions_last = s;
         m->n_sessions++;
+        session_index_add(&m->index, s);
+}
+
+void manager_hide_session(Manager *m, Session *s) {
+        session_index_remove(&m->index, s);
 }
 
 void manager_unlink_session(Manager *m, Session *s) {
+        session_index_remove(&m->index, s);
         if (s->previous)
                 s->previous->next = s->next;
         else
@@ -197,31 +203,26 @@ void manager_queue_gc(Manager *m) {
 }
 
 Session *manager_find_named(Manager *m, uid_t uid, const char *project, const char *name) {
-        for (Session *s = m->sessions; s; s = s->next)
-                if (s->name && s->user->uid == uid && session_is_live(s) && streq(s->name, name) &&
-                    streq(s->project, project))
-                        return s;
-        return NULL;
+        return session_index_find_named(&m->index, uid, project, name);
 }
 
 Session *manager_find_session(Manager *m, uid_t uid, const char *project, const char *name_or_id,
                               bool *ret_ambiguous) {
-        Session *named;
+        Session *named, *s;
         size_t fits = 0;
 
         if (ret_ambiguous)
                 *ret_ambiguous = false;
 
-        for (Session *s = m->sessions; s; s = s->next)
-                if (session_is_live(s) && streq(s->id, name_or_id) &&
-                    policy_may_use_session(uid, s->user->uid))
-                        return s;
+        s = session_index_find_id(&m->index, name_or_id);
+        if (s && policy_may_use_session(uid, s->user->uid))
+                return s;
 
         named = project ? manager_find_named(m, uid, project, name_or_id) : NULL;
         if (named)
                 return named;
 
-        for (Session *s = m->sessions; s; s = s->next)
+        for (s = m->sessions; s; s = s->next)
                 if (s->name && s->user->uid == uid && session_is_live(s) && streq(s->name, name_or_id)) {
                         named = s;
                         fits++;

@@ -12,6 +12,7 @@
 #include "daemon/config.h"
 #include "daemon/event-log.h"
 #include "daemon/obituary.h"
+#include "daemon/session-index.h"
 #include "daemon/session.h"
 #include "daemon/spawn.h"
 #include "lib/varlink-server.h"
@@ -27,6 +28,7 @@ struct Manager {
         User *users;
         Session *sessions, *sessions_last; /* oldest first */
         unsigned n_sessions;
+        SessionIndex index; /* of those that live */
         sd_event_source *gc_source;   /* enabled while a dead session waits to be freed */
         const char *mode;             /* "service", "private" or "foreground" */
         sd_event_source *idle_source; /* private mode: exits when empty and idle */
@@ -49,8 +51,9 @@ DEFINE_TRIVIAL_CLEANUP_FUNC(Manager *, manager_free);
 /* Ends all sessions, then the event loop. */
 void manager_stop(Manager *m);
 
-/* By the session object: it enters and leaves the list, and waits for the gc. */
+/* By the session object: it enters the list, cannot be found any more, leaves the list, waits for the gc. */
 void manager_link_session(Manager *m, Session *s);
+void manager_hide_session(Manager *m, Session *s);
 void manager_unlink_session(Manager *m, Session *s);
 void manager_queue_gc(Manager *m);
 

@@ -196,6 +196,7 @@ static void session_end_full(Session *s, const char *reason, const uid_t *by) {
         if (!session_is_live(s))
                 return;
 
+        manager_hide_session(s->manager, s);
         s->end_reason = reason;
         if (s->running && s->state != SESSION_STARTING)
                 session_event_turn(s, s->running, "unfinished");

@@ -25,6 +25,7 @@ typedef struct Manager Manager;
 
 typedef struct Session {
         struct Session *next, *previous; /* the manager's list, oldest first */
+        struct Session *next_by_name, *next_by_id; /* its index */
         Manager *manager;                /* borrowed */
         User *user;                      /* charged */
         PeerCred peer;                   /* who made it: its jail runs as him */
