@@ -21,6 +21,7 @@ endif
 
 PKG_CONFIG ?= pkg-config
 PACKAGES := libsystemd json-c libseccomp nettle
+CURSES_LIBS := $(shell $(PKG_CONFIG) --libs ncursesw 2>/dev/null || echo -lncursesw -ltinfo)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wundef -Wwrite-strings \
         -Wvla -Wswitch-enum -Wformat=2 -Wno-unused-parameter -Wno-missing-field-initializers
@@ -83,7 +84,7 @@ $(BUILD)/nix-sandbox-mcp: $(SHIM_OBJ) $(LIBRARY)
 
 $(BUILD)/sandboxctl: $(CTL_OBJ) $(LIBRARY)
 	$(call say,LD)
-	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c -lnettle
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c -lnettle $(CURSES_LIBS)
 
 # pid 1 of every jail: static, because a jail has whatever libraries its environment has, and not
 # position-independent, because relocations would make its pages private to each session.

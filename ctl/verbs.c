@@ -9,6 +9,7 @@ const Verb verbs[] = {
         { "run", "[-e ENV] [-i INTERPRETER] [-s SESSION] [--timeout S] [--memory MB] [--cpus N] (CODE | -)",
           "run code, in a session or in a sandbox of its own", verb_run },
         { "list", "[-a]", "your sessions, or everyone's", verb_list },
+        { "top", "[-ab] [-d SECONDS] [-n N]", "the sessions as they change; h shows its keys", verb_top },
         { "show", "SESSION", "all about one session", verb_show },
         { "kill", "[-y] (SESSION... | [-a] --all | --user USER [SESSION...])",
           "end sessions and everything in them", verb_kill },
