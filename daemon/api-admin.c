@@ -12,12 +12,15 @@ static const JsonField no_parameters[] = { {} };
 int vl_method_get_version(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
         _cleanup_json_ json_object *reply = json_object_new_object();
         const Manager *m = userdata;
+        AuditStatus audit;
 
+        audit_status(m->audit, &audit);
         /* Parameters are not looked at: this is the call that must work across versions. */
         if (!reply || json_put_string(reply, "version", NIX_SANDBOX_VERSION) < 0 ||
             json_put_int(reply, "api_min", NIX_SANDBOX_API_MIN) < 0 ||
             json_put_int(reply, "api_max", NIX_SANDBOX_API_MAX) < 0 ||
-            json_put_string(reply, "mode", m->mode) < 0)
+            json_put_string(reply, "mode", m->mode) < 0 ||
+            json_put_string(reply, "audit", audit.directory) < 0)
                 return -ENOMEM;
         (void) varlink_reply(link, reply);
         return 0;

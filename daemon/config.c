@@ -51,6 +51,23 @@ static const ConfigField user_fields[] = {
         {}
 };
 
+static int read_log_code(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
+
+static const ConfigField audit_fields[] = {
+        { "max_mb", CONFIG_COUNT, offsetof(Config, audit.max_mb), 1, 4096 },
+        { "keep", CONFIG_COUNT, offsetof(Config, audit.keep), 1, 10000 },
+        { "log_code", CONFIG_OTHER, .read = read_log_code },
+        {}
+};
+
+static int read_log_code(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        if (!json_object_is_type(value, json_type_boolean))
+                return config_error(r, place, "must be true or false");
+
+        ((Config *) target)->audit.log_code = json_object_get_boolean(value);
+        return 0;
+}
+
 static int read_on_disconnect(const ConfigReader *r, const ConfigPlace *place, json_object *value,
                               void *target) {
         Config *c = target;
@@ -83,6 +100,10 @@ static int read_user(const ConfigReader *r, const ConfigPlace *place, json_objec
         return config_read_object(r, place, value, user_fields, target);
 }
 
+static int read_audit(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        return config_read_object(r, place, value, audit_fields, target);
+}
+
 static int read_environments(const ConfigReader *r, const ConfigPlace *place, json_object *value,
                              void *target) {
         return config_read_environments(r, place, value, ((Config *) target)->environments);
@@ -93,6 +114,7 @@ static const ConfigField config_fields[] = {
         { "max", CONFIG_OTHER, .read = read_max },
         { "session", CONFIG_OTHER, .read = read_session },
         { "user", CONFIG_OTHER, .read = read_user },
+        { "audit", CONFIG_OTHER, .read = read_audit },
         { "environments", CONFIG_OTHER, .read = read_environments },
         {}
 };
@@ -117,6 +139,7 @@ static int config_new(Config **ret) {
                         .connections_max = 256,
                         .memory_mb_max = UINT64_MAX,
                 },
+                .audit = { .max_mb = 16, .keep = 8 },
         };
         r = environment_table_new(&c->environments);
         if (r >= 0)
@@ -210,6 +233,18 @@ static int write_session(json_object *o, const Config *c) {
         return r < 0 ? r : json_put_object(o, "session", TAKE_PTR(session));
 }
 
+static int write_audit(json_object *o, const Config *c) {
+        _cleanup_json_ json_object *audit = json_object_new_object();
+        int r;
+
+        if (!audit)
+                return -ENOMEM;
+        r = config_write_fields(audit, audit_fields, c);
+        if (r >= 0)
+                r = json_put_bool(audit, "log_code", c->audit.log_code);
+        return r < 0 ? r : json_put_object(o, "audit", TAKE_PTR(audit));
+}
+
 json_object *config_to_json(const Config *c) {
         _cleanup_json_ json_object *o = json_object_new_object();
         int r;
@@ -223,6 +258,8 @@ json_object *config_to_json(const Config *c) {
                 r = write_session(o, c);
         if (r >= 0)
                 r = config_write_object(o, "user", user_fields, c);
+        if (r >= 0)
+                r = write_audit(o, c);
         if (r >= 0)
                 r = config_write_environments(o, c->environments);
 

@@ -26,6 +26,11 @@ typedef struct Config {
                 uint64_t connections_max;
                 uint64_t memory_mb_max;         /* UINT64_MAX: no bound ("0" in the file) */
         } user;
+        struct {
+                uint64_t max_mb;        /* of a file of the audit trail */
+                uint64_t keep;          /* full files kept */
+                bool log_code;          /* the code of turns, too */
+        } audit;
         EnvironmentTable *environments;
 } Config;
 

@@ -5,6 +5,7 @@
 #include "daemon/doctor.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -114,6 +115,31 @@ static int check_cgroups(json_object *array, const Manager *m) {
         return r;
 }
 
+static int check_audit(json_object *array, const Manager *m) {
+        AuditStatus s;
+        char text[768];
+
+        audit_status(m->audit, &s);
+        if (s.error < 0) {
+                (void) snprintf(text, sizeof(text),
+                                "%s cannot be written: %s (%" PRIu64 " lines wait, %" PRIu64 " are lost)",
+                                s.directory, s.error == -EBUSY ? "another sandboxd does" : strerror(-s.error),
+                                s.queued, s.lost);
+                return add_check(array, "audit trail", "warning", text,
+                                 s.error == -EBUSY ? "give each sandboxd a state directory of its own"
+                                                   : "make room or mend the file system: it is tried again");
+        }
+        if (s.broken) {
+                (void) snprintf(text, sizeof(text), "did not verify, and was begun anew: %s", s.broken);
+                return add_check(array, "audit trail", "warning", text,
+                                 "look at it: sandboxctl audit verify; the file is untouched");
+        }
+        (void) snprintf(text, sizeof(text), "%s, %" PRIu64 " lines%s", s.directory, s.head.seq,
+                        s.lost > 0 ? "; some were lost, see its gap lines" : "");
+        return add_check(array, "audit trail", s.lost > 0 ? "warning" : "ok", text,
+                         s.lost > 0 ? "look for gap lines: sandboxctl audit" : NULL);
+}
+
 static int check_environment(json_object *array, const Environment *e) {
         Buffer detail = {};
         bool missing = false;
@@ -156,6 +182,8 @@ int doctor_to_json(const Manager *m, json_object **ret) {
                 r = check_users(array, m);
         if (r >= 0)
                 r = check_cgroups(array, m);
+        if (r >= 0)
+                r = check_audit(array, m);
         for (size_t i = 0; r >= 0 && i < environment_table_size(m->config->environments); i++)
                 r = check_environment(array, environment_table_get(m->config->environments, i));
         if (r < 0)

@@ -172,6 +172,7 @@ static int setup_manager(Config *config, int listen_fd, Manager **ret, char **re
         r = manager_new(
                         &(ManagerOptions){
                                         .config = config,
+                                        .state_dir = arg_state_dir,
                                         .runtime_dir = arg_runtime_dir,
                                         .mode = arg_private  ? "private"
                                                 : arg_socket ? "foreground"

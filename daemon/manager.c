@@ -92,6 +92,17 @@ static int manager_setup_cgroups(Manager *m, const char *runtime_dir) {
         return 0;
 }
 
+static int manager_setup_audit(Manager *m, const char *state_dir) {
+        int r;
+
+        r = audit_new(m->event, m->config, state_dir, m->mode, &m->audit);
+        if (r < 0)
+                return r;
+        m->events.sink = audit_on_event;
+        m->events.sink_userdata = m->audit;
+        return 0;
+}
+
 int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why) {
         _cleanup_(manager_freep) Manager *m = NULL;
         int r;
@@ -111,6 +122,8 @@ int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why)
                 r = spawn_context_init(&m->spawn, options->agent_path, reterr_why);
         if (r >= 0)
                 r = manager_setup_cgroups(m, options->runtime_dir);
+        if (r >= 0)
+                r = manager_setup_audit(m, options->state_dir);
         if (r >= 0)
                 r = obituaries_open(&m->obituaries, options->runtime_dir);
         if (r >= 0)
@@ -139,6 +152,7 @@ Manager *manager_free(Manager *m) {
                 (void) session_free(s);
         }
         event_log_done(&m->events);
+        m->audit = audit_free(m->audit);
         obituaries_done(&m->obituaries);
         m->cgroups = cgroup_tree_free(m->cgroups);
         spawn_context_done(&m->spawn);

@@ -8,6 +8,7 @@
 
 #include <systemd/sd-event.h>
 
+#include "daemon/audit.h"
 #include "daemon/cgroup.h"
 #include "daemon/config.h"
 #include "daemon/event-log.h"
@@ -24,6 +25,7 @@ struct Manager {
         CgroupTree *cgroups;
         VarlinkServer *server;
         EventLog events;
+        Audit *audit; /* gets all of them */
         Obituaries obituaries;
         User *users;
         Session *sessions, *sessions_last; /* oldest first */
@@ -38,6 +40,7 @@ struct Manager {
 /* What the program was asked for. All borrowed. */
 typedef struct ManagerOptions {
         Config *config;          /* taken, also on failure */
+        const char *state_dir;
         const char *runtime_dir; /* names the cgroup tree; a lock on it is held by the caller */
         const char *mode;
         const char *agent_path; /* NULL: found beside the daemon or in LIBEXECDIR */

@@ -39,7 +39,13 @@ void session_event_turn(Session *s, const Turn *t, const char *detail) {
                 {},
         };
 
-        session_event_full(s, "exec_turn", detail, /* by= */ NULL, fields);
+        session_event_record(s, &(EventRecord){
+                                                .event = "exec_turn",
+                                                .detail = detail,
+                                                .fields = fields,
+                                                .code = audit_wants_code(s->manager->audit) ? t->code : NULL,
+                                                .code_size = t->code_size,
+                                });
 }
 
 void session_event_usage(Session *s) {

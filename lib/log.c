@@ -61,6 +61,10 @@ bool log_enabled(int level) {
         return level <= log_level;
 }
 
+bool log_is_journal(void) {
+        return log_to_journal;
+}
+
 static void line_write(const char *line, size_t size) {
         struct pollfd p = { .fd = STDERR_FILENO, .events = POLLOUT };
 

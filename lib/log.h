@@ -16,6 +16,8 @@
 void log_open(const char *program, int default_level);
 
 bool log_enabled(int level);
+/* Whether standard error is read by the journal of the service manager. */
+bool log_is_journal(void);
 
 /* error is 0, an errno or a negative errno; "%m" in format is its text. Returns -abs(error). */
 int log_full(int level, int error, const char *format, ...) _printf_(3, 4);

@@ -23,7 +23,8 @@ def check_types(reply, types):
 
 def test_get_version(daemon):
     reply = daemon.call("GetVersion")
-    assert set(reply) == {"version", "api_min", "api_max", "mode"}
+    assert set(reply) == {"version", "api_min", "api_max", "mode", "audit"}
+    assert reply["audit"] == os.path.join(daemon.root, "state", "audit")
     assert reply["mode"] == "foreground" and 1 <= reply["api_min"] <= reply["api_max"]
     assert daemon.call("GetVersion", later=1) == reply
 

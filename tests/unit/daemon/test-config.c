@@ -54,6 +54,9 @@ Test(config, builtin) {
         cr_assert_eq(c->user.sessions_max, 256);
         cr_assert_eq(c->user.connections_max, 256);
         cr_assert_eq(c->user.memory_mb_max, UINT64_MAX);
+        cr_assert_eq(c->audit.max_mb, 16);
+        cr_assert_eq(c->audit.keep, 8);
+        cr_assert_not(c->audit.log_code);
         cr_assert_eq(environment_table_size(c->environments), 4);
 }
 
@@ -67,6 +70,7 @@ Test(config, everything) {
                 "  \"session\": { \"idle_timeout_seconds\": 0, \"max_lifetime_seconds\": 0.25,\n"
                 "               \"standby_after_seconds\": 7, \"on_disconnect\": \"end\" },\n"
                 "  \"user\": { \"max_sessions\": 3, \"max_connections\": 4, \"max_memory_mb\": 1000 },\n"
+                "  \"audit\": { \"max_mb\": 2, \"keep\": 3, \"log_code\": true },\n"
                 "  \"environments\": { \"data\": { \"preset\": \"python\", \"memory_mb\": 150,\n"
                 "                              \"cpus\": 0.25, \"timeout_seconds\": 2,\n"
                 "                              \"description\": \"d\\u00e4ta\" },\n"
@@ -82,6 +86,9 @@ Test(config, everything) {
         cr_assert_eq(c->session.lifetime_usec, 250 * USEC_PER_MSEC);
         cr_assert(c->session.end_on_disconnect);
         cr_assert_eq(c->user.memory_mb_max, 1000);
+        cr_assert_eq(c->audit.max_mb, 2);
+        cr_assert_eq(c->audit.keep, 3);
+        cr_assert(c->audit.log_code);
 
         e = environment_table_find(c->environments, "data");
         cr_assert(environment_has(e, INTERPRETER_PYTHON) && e->n_interpreters == 1);
@@ -99,7 +106,7 @@ Test(config, written_and_read_back) {
                 "{}",
                 "{\"defaults\":{\"timeout_seconds\":0.123456,\"cpus\":0.1},"
                 "\"session\":{\"idle_timeout_seconds\":0},"
-                "\"user\":{\"max_memory_mb\":64},\"environments\":{\"python\":{\"timeout_seconds\":9},"
+                "\"user\":{\"max_memory_mb\":64},\"audit\":{\"log_code\":true},\"environments\":{\"python\":{\"timeout_seconds\":9},"
                 "\"shell\":{\"interpreters\":[\"bash\"]},\"x\":{\"preset\":\"default\",\"cpus\":3.5}}}",
         };
 
@@ -145,14 +152,14 @@ Test(config, lower_maximum_lowers_the_default) {
 }
 
 Test(config, unknown_keys) {
-        refuse("{\"x\":1}", "F: x: unknown key; known: defaults, max, session, user, environments");
+        refuse("{\"x\":1}", "F: x: unknown key; known: defaults, max, session, user, audit, environments");
         refuse("{\"max\":{\"memory\":1}}",
                "F: max.memory: unknown key; known: timeout_seconds, memory_mb, cpus, disk_mb, processes");
         refuse("{\"environments\":{\"py\":{\"foo\":1}}}",
                "F: environments.py.foo: unknown key; known: preset, interpreters, description, "
                "timeout_seconds, memory_mb, cpus");
         refuse("{\"a\\u001b[2J\":1}",
-               "F: 'a\\x1b[2J': unknown key; known: defaults, max, session, user, environments");
+               "F: 'a\\x1b[2J': unknown key; known: defaults, max, session, user, audit, environments");
 }
 
 Test(config, wrong_types) {
@@ -180,6 +187,8 @@ Test(config, out_of_range) {
         refuse("{\"max\":{\"cpus\":1e999}}", "F:1:1: not valid JSON");
         refuse("{\"session\":{\"idle_timeout_seconds\":-0.5}}",
                "F: session.idle_timeout_seconds: must be 0 or from 0.01 to 31536000");
+        refuse("{\"audit\":{\"log_code\":1}}", "F: audit.log_code: must be true or false");
+        refuse("{\"audit\":{\"max_mb\":0}}", "F: audit.max_mb: must be from 1 to 4096");
         refuse("{\"user\":{\"max_sessions\":0}}", "F: user.max_sessions: must be from 1 to 65536");
 }
 
