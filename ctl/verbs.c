@@ -18,6 +18,8 @@ const Verb verbs[] = {
         { "interrupt", "[-y] (SESSION... | ...)", "stop the turn that runs, keep the state", verb_interrupt },
         { "history", "SESSION", "the turns of a session", verb_history },
         { "events", "[-f]", "what happened, and with -f what happens", verb_events },
+        { "audit", "[-n LINES] [-f FILE|DIR] [verify [--expect SEQ:HASH]]",
+          "the last lines of the audit trail, or whether all of it is as it was written", verb_audit },
         { "envs", "", "environments that sessions can be made from", verb_envs },
         { "doctor", "", "what this machine offers, what is missing, and how to mend it", verb_doctor },
         { "bridge", "", NULL, verb_bridge },

@@ -26,6 +26,7 @@ int verb_thaw(Context *c, int argc, char *argv[]);
 int verb_interrupt(Context *c, int argc, char *argv[]);
 int verb_history(Context *c, int argc, char *argv[]);
 int verb_events(Context *c, int argc, char *argv[]);
+int verb_audit(Context *c, int argc, char *argv[]);
 int verb_envs(Context *c, int argc, char *argv[]);
 int verb_doctor(Context *c, int argc, char *argv[]);
 int verb_bridge(Context *c, int argc, char *argv[]);
