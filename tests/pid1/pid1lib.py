@@ -53,12 +53,12 @@ class Service(Client):
         super().__init__(SOCKET, "/usr/bin")
 
     @staticmethod
-    def show(prop, unit="sandboxd.service"):
+    def unit(prop, unit="sandboxd.service"):
         return systemctl("show", "-P", prop, unit).strip()
 
     @property
     def pid(self):
-        return int(self.show("MainPID"))
+        return int(self.unit("MainPID"))
 
     def pid_of_running(self):
         self.call("GetVersion")
@@ -68,11 +68,8 @@ class Service(Client):
     def cgroup(self):
         return CGROUPS + "/nix.slice/nix-sandbox.slice/sandboxd.service"
 
-    def session(self, name):
-        return self.call("Show", session=name, project=self.project)["session"]
-
     def active(self):
-        return self.show("ActiveState")
+        return self.unit("ActiveState")
 
     def wait_active(self, state="active"):
         wait_for(lambda: self.active() == state)

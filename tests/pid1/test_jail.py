@@ -18,7 +18,7 @@ def seen_inside(service, text):
 
 def inside(service, name):
     """The processes of a session."""
-    return processes_in(service.session(name)["cgroup"])
+    return processes_in(service.show(name)["cgroup"])
 
 
 def test_privileges(service):
@@ -74,7 +74,7 @@ def test_sessions_are_their_callers(service):
 
 def test_freeze_and_thaw(service):
     service.run("x=41; (while :; do :; done) &", "a")
-    group = service.session("a")["cgroup"]
+    group = service.show("a")["cgroup"]
 
     def frozen():
         with open(os.path.join(group, "cgroup.events"), encoding="ascii") as f:
@@ -90,7 +90,7 @@ def test_freeze_and_thaw(service):
 def test_kill(service, frozen):
     """cgroup.kill does what kill(2) may not: the processes are another user's."""
     service.run("sleep 600 & setsid sleep 600 & (trap '' TERM HUP; sleep 600) &", "a")
-    group, pids = service.session("a")["cgroup"], inside(service, "a")
+    group, pids = service.show("a")["cgroup"], inside(service, "a")
     assert len(pids) >= 6 and group.startswith(service.cgroup)
     if frozen:
         service.call("Freeze", session="a")
@@ -120,7 +120,15 @@ def test_jails_do_not_outlive_a_stop(service):
     pids = inside(service, "a")
     systemctl("stop", "sandboxd.service")
     assert service.leftovers() == [] and not [p for p in pids if alive(p)]
-    assert service.show("Result") == "success" and service.show("ExecMainStatus") == "0"
+    assert service.unit("Result") == "success" and service.unit("ExecMainStatus") == "0"
+
+
+def test_the_socket_takes_the_service_along(service):
+    """Which is how the package is removed."""
+    service.run("sleep 600 &", "a")
+    pids = inside(service, "a")
+    systemctl("stop", "sandboxd.socket")
+    assert service.active() == "inactive" and service.leftovers() == [] and not [p for p in pids if alive(p)]
 
 
 def test_restart_ends_sessions_and_says_so(service):
