@@ -19,6 +19,7 @@ extern const Verb verbs[]; /* ends with a NULL name */
 int verb_run(Context *c, int argc, char *argv[]);
 int verb_list(Context *c, int argc, char *argv[]);
 int verb_top(Context *c, int argc, char *argv[]);
+int verb_stats(Context *c, int argc, char *argv[]);
 int verb_show(Context *c, int argc, char *argv[]);
 int verb_kill(Context *c, int argc, char *argv[]);
 int verb_freeze(Context *c, int argc, char *argv[]);
