@@ -24,7 +24,7 @@ INSTALLED := \
         $(call installed,644,$(wildcard docs/man/*.5),$(MANDIR)/man5) \
         $(call installed,644,$(wildcard docs/man/*.8),$(MANDIR)/man8) \
         $(call installed,644,README.md CHANGELOG.md LICENSE docs/architecture.md,$(DOCDIR)) \
-        $(call installed,644,$(wildcard docs/examples/* polkit/*.rules),$(DOCDIR)/examples)
+        $(call installed,644,$(wildcard docs/examples/* polkit/*.rules.example),$(DOCDIR)/examples)
 
 # Directories that are nobody else's; the deepest first.
 OWN_DIRECTORIES := $(LIBEXECDIR) $(DATADIR)/nix-sandbox $(DOCDIR)/examples $(DOCDIR)

@@ -10,7 +10,7 @@ import pytest
 from daemonlib import BUILD, ROOT, public_directory, removed
 
 PROGRAMS = {"bin/nix-sandbox-mcp", "bin/sandboxctl", "libexec/nix-sandbox/sandbox-agent", "libexec/nix-sandbox/sandboxd"}
-DATA = {"lib/systemd/system/nix-sandbox.slice", "lib/systemd/system/sandboxd.service", "lib/systemd/system/sandboxd.socket",
+DATA = {"lib/systemd/catalog/nix-sandbox.catalog", "lib/systemd/system/nix-sandbox.slice", "lib/systemd/system/sandboxd.service", "lib/systemd/system/sandboxd.socket",
         "lib/sysusers.d/nix-sandbox.conf", "lib/tmpfiles.d/nix-sandbox.conf", "share/doc/nix-sandbox/CHANGELOG.md",
         "share/doc/nix-sandbox/LICENSE", "share/doc/nix-sandbox/README.md", "share/doc/nix-sandbox/architecture.md",
         "share/doc/nix-sandbox/examples/sandboxd.json", "share/man/man1/nix-sandbox-mcp.1", "share/man/man1/sandboxctl.1",
