@@ -426,8 +426,9 @@ class Journal:
         return found
 
 
-@needs_root
-def test_journal(start, tmp_path):
+@contextlib.contextmanager
+def with_journal(start, tmp_path):
+    """A daemon, and the journal that it takes for its service manager's."""
     os.chmod(tmp_path, 0o755)
     journal = Journal(tmp_path)
     root = tempfile.mkdtemp(prefix="nsc-")
@@ -436,7 +437,15 @@ def test_journal(start, tmp_path):
     with open(log, "wb"):
         st = os.stat(log)
     try:
-        d = start(root=root, wrapper=journal.wrapper, env={"JOURNAL_STREAM": f"{st.st_dev}:{st.st_ino}"})
+        yield start(root=root, wrapper=journal.wrapper, env={"JOURNAL_STREAM": f"{st.st_dev}:{st.st_ino}"}), journal
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+        journal.socket.close()
+
+
+@needs_root
+def test_journal(start, tmp_path):
+    with with_journal(start, tmp_path) as (d, journal):
         sid = d.run("echo secret-9c1", "dev")["id"]
         d.call("Kill", session="dev", project="/test")
         d.end()
@@ -456,9 +465,25 @@ def test_journal(start, tmp_path):
                 report = assert_good(folder(d), "--expect", f"{e['SANDBOXD_AUDIT_SEQ']}:{e['SANDBOXD_AUDIT_HASH']}")
         assert entries[-1]["SANDBOXD_EVENT"] == "audit_head"
         assert report["head"] == {"seq": int(entries[-1]["SANDBOXD_AUDIT_SEQ"]), "hash": entries[-1]["SANDBOXD_AUDIT_HASH"]}
-    finally:
-        shutil.rmtree(root, ignore_errors=True)
-        journal.socket.close()
+
+
+@needs_root
+def test_a_journal_that_hangs(start, tmp_path):
+    with with_journal(start, tmp_path) as (d, journal), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+        other.setblocking(False)
+        other.connect(os.path.join(journal.path, "socket"))
+        d.run("true", "before")
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                other.send(b"MESSAGE=others are loud\n")
+        d.run("true", "during")
+        d.call("Kill", session="during", project="/test")
+        journal.entries()
+        d.run("true", "after")
+        names = [e.get("SANDBOXD_NAME") for e in journal.entries()]
+        assert "after" in names and "during" not in names
+        d.end()
+        assert {"before", "during", "after"} <= {e.get("name") for e in lines(folder(d))}
 
 
 @pytest.mark.skipif(not shutil.which("journalctl"), reason="needs journalctl")
