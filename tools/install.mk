@@ -7,6 +7,10 @@ UNITDIR ?= $(LIBDIR)/systemd/system
 SYSUSERSDIR ?= $(LIBDIR)/sysusers.d
 TMPFILESDIR ?= $(LIBDIR)/tmpfiles.d
 CATALOGDIR ?= $(LIBDIR)/systemd/catalog
+BASHDIR ?= $(DATADIR)/bash-completion/completions
+FISHDIR ?= $(DATADIR)/fish/vendor_completions.d
+# Debian's zsh looks into a directory of its own for what comes in packages.
+ZSHDIR ?= $(DATADIR)/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 POLKITDIR ?= $(DATADIR)/polkit-1/actions
 
 installed = $(foreach f,$(2),$(1):$(f):$(3))
@@ -23,6 +27,9 @@ INSTALLED := \
         $(call installed,644,$(wildcard docs/man/*.1),$(MANDIR)/man1) \
         $(call installed,644,$(wildcard docs/man/*.5),$(MANDIR)/man5) \
         $(call installed,644,$(wildcard docs/man/*.8),$(MANDIR)/man8) \
+        644:completions/sandboxctl.bash:$(BASHDIR):sandboxctl \
+        $(call installed,644,completions/_sandboxctl,$(ZSHDIR)) \
+        $(call installed,644,completions/sandboxctl.fish,$(FISHDIR)) \
         $(call installed,644,README.md CHANGELOG.md LICENSE docs/architecture.md,$(DOCDIR)) \
         $(call installed,644,$(wildcard docs/examples/* polkit/*.rules.example),$(DOCDIR)/examples)
 

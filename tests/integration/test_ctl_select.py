@@ -264,3 +264,39 @@ def test_all_of_a_session(programs):
         record(client.sock, {"GetVersion": version, "List": {"sessions": [NEW]}})
         assert client.ctl("stats").stdout.splitlines()[1].split() == [
             "dev", "0:02.50", "0:01.20", "16M", "32M", "64M", "3", "4", "9", "2M", "4M", "-", "-"]
+
+
+# set
+
+@pytest.mark.parametrize("args, expected", [
+    (["memory=1G", "cpus=2", "processes=128"], {"memory_mb": 1024, "cpus": 2, "processes": 128}),
+    (["memory=512"], {"memory_mb": 512}), (["memory=1.5G", "cpus=0.5"], {"memory_mb": 1536, "cpus": 0.5}),
+    (["cpu-weight=50", "io-read=50M", "io-write=1.5MiB"], {"cpu_weight": 50, "io_read_mbps": 50, "io_write_mbps": 1.5})], ids=str)
+def test_set(programs, args, expected):
+    done, calls = parameters_of(programs, ["set", "dev", *args], "Set")
+    assert done.returncode == 0 and done.stdout == "" and len(calls) == 1
+    assert calls[0].pop("session") == "dev" and calls[0].pop("project")
+    assert calls[0] == expected
+
+
+def test_set_for_another_user(programs):
+    done, calls = parameters_of(programs, ["set", "-a", "c3", "cpus=1"], "Set")
+    assert done.returncode == 0 and calls[0]["session"] == "c3" and calls[0]["any_user"] is True
+
+
+def test_notice_of_set(programs):
+    with removed(public_directory()) as root:
+        client = Client(os.path.join(root, "socket"), programs)
+        record(client.sock, {"GetVersion": json.loads(VERSION[:-1])["parameters"],
+                             "Set": {"session": {"id": "a"}, "notice": "memory: 64 MB\x1b, the most\nthat there is"}})
+        done = client.ctl("set", "dev", "memory=1G")
+        assert (done.returncode, done.stderr) == (0, "sandboxctl: memory: 64 MB?, the most\nsandboxctl: that there is\n")
+
+
+@pytest.mark.parametrize("args", [
+    [], ["x"], ["x", "memory"], ["x", "memory="], ["x", "memory=0"], ["x", "memory=1K"], ["x", "memory=-1"], ["x", "memory=99999999999T"],
+    ["x", "cpus=0"], ["x", "cpus=nan"], ["x", "cpus="], ["x", "cpus=1e3"], ["x", "processes=1.5"], ["x", "processes=0"], ["x", "cpu-weight=x"],
+    ["x", "io-read=fast"], ["x", "=1"], ["x", "colour=blue"], ["x", "mem=1G"], ["x", "memory=1G", "memory=2G"], ["-x", "x", "cpus=1"]], ids=" ".join)
+def test_set_usage(daemon, args):
+    done = daemon.ctl("set", *args)
+    assert done.returncode == 2 and done.stdout == ""
