@@ -20,6 +20,7 @@ INSTALLED := \
         $(call installed,755,$(BUILD)/sandboxd $(BUILD)/sandbox-agent,$(LIBEXECDIR)) \
         $(call installed,644,daemon/io.nixsandbox.varlink,$(DATADIR)/nix-sandbox) \
         $(call installed,644,$(UNITS),$(UNITDIR)) \
+        $(call installed,644,$(UNIT_DROPINS),$(UNITDIR)/sandboxd.service.d) \
         $(call installed,644,$(wildcard units/sysusers.d/*.conf),$(SYSUSERSDIR)) \
         $(call installed,644,$(wildcard units/tmpfiles.d/*.conf),$(TMPFILESDIR)) \
         $(call installed,644,$(wildcard units/*.catalog),$(CATALOGDIR)) \
@@ -34,7 +35,7 @@ INSTALLED := \
         $(call installed,644,$(wildcard docs/examples/* polkit/*.rules.example),$(DOCDIR)/examples)
 
 # Directories that are nobody else's; the deepest first.
-OWN_DIRECTORIES := $(LIBEXECDIR) $(DATADIR)/nix-sandbox $(DOCDIR)/examples $(DOCDIR)
+OWN_DIRECTORIES := $(UNITDIR)/sandboxd.service.d $(LIBEXECDIR) $(DATADIR)/nix-sandbox $(DOCDIR)/examples $(DOCDIR)
 
 each = set -e; for entry in $(INSTALLED); do IFS=:; set -- $$entry; unset IFS; \
         to="$(DESTDIR)$$3/$${4:-$${2\#\#*/}}"; $(1); done

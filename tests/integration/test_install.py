@@ -56,11 +56,13 @@ def test_install_and_uninstall(prefix):
 
 @pytest.mark.parametrize("version, there", [("252", False), ("253", False), ("254", True), ("257", True), ("", False)])
 def test_unit_is_made_for_a_systemd(version, there):
-    """An unknown directive would be a warning at every start."""
+    """An unknown directive would be a warning at every start, and there is something in its place."""
     with removed(public_directory()) as dest:
         make("install", f"DESTDIR={dest}", f"SYSTEMD_VERSION={version}", writable=[dest])
         with open(f"{dest}/usr/lib/systemd/system/sandboxd.service", encoding="utf-8") as f:
             assert re.findall("^DelegateSubgroup=.*", f.read(), re.M) == (["DelegateSubgroup=supervisor"] if there else [])
+        others = {"usr/lib/systemd/system/nix-sandbox-sessions.service", "usr/lib/systemd/system/sandboxd.service.d/50-sessions.conf"}
+        assert others & files_below(dest) == (set() if there else others)
 
 
 def test_example_configuration_is_what_is_built_in():

@@ -7,9 +7,9 @@ import stat
 
 import pytest
 
-from pid1lib import RUNTIME, SOCKET, STATE, UNITS, VarlinkError, command, status_of, systemctl, wait_for
+from pid1lib import BEFORE_254, RUNTIME, SOCKET, STATE, UNITS, VarlinkError, command, status_of, systemctl, wait_for
 
-OURS = ["sandboxd.socket", "sandboxd.service", "nix-sandbox.slice"]
+OURS = ["sandboxd.socket", "sandboxd.service", "nix-sandbox.slice", *["nix-sandbox-sessions.service"] * BEFORE_254]
 SERVICE_CAPABILITIES = 1 << 6 | 1 << 7          # CAP_SETGID, CAP_SETUID
 
 
