@@ -85,6 +85,12 @@ static unsigned count(const char *text, const char *part) {
         return n;
 }
 
+static unsigned count_in(uint64_t number, const char *part) {
+        _cleanup_free_ char *text = text_of(number);
+
+        return count(text, part);
+}
+
 /* The first fault of a file; *head is what it must follow, and what it ends with. */
 static AuditFault check_file(uint64_t number, AuditHead *head, uint64_t *ret_lines) {
         _cleanup_close_ int fd = -EBADF;
@@ -163,9 +169,9 @@ Test(audit, written_soon_and_idle_then) {
 
         settle();
         add(a, "killed");
-        cr_assert_eq(count(text_of(1), "killed"), 0, "not at once: somebody waits for an answer");
+        cr_assert_eq(count_in(1, "killed"), 0, "not at once: somebody waits for an answer");
         cr_assert_gt(sd_event_run(event, 0), 0);
-        cr_assert_eq(count(text_of(1), "killed"), 1);
+        cr_assert_eq(count_in(1, "killed"), 1);
         cr_assert_eq(sd_event_run(event, 0), 0);
         (void) audit_free(a);
 }
