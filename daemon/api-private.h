@@ -36,6 +36,7 @@ int vl_method_show(VarlinkLink *link, json_object *parameters, VarlinkFlags flag
 int vl_method_kill(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_freeze(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_thaw(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
+int vl_method_set(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_history(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 
 int vl_method_get_version(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);

@@ -32,7 +32,7 @@ int vl_method_list(VarlinkLink *link, json_object *parameters, VarlinkFlags flag
         json_write_array(&w, "sessions");
         for (Session *s = m->sessions; s; s = s->next)
                 if (session_is_live(s) && (p.all || s->user->uid == uid))
-                        session_reply_write(s, &w, NULL);
+                        session_reply_write(s, /* details= */ false, &w, NULL);
         json_write_array_end(&w);
         json_write_object_end(&w);
         if (w.error < 0)
@@ -52,7 +52,7 @@ int vl_method_show(VarlinkLink *link, json_object *parameters, VarlinkFlags flag
                 return MIN(r, 0);
 
         json_write_object(&w, NULL);
-        session_reply_write(s, &w, "session");
+        session_reply_write(s, /* details= */ true, &w, "session");
         json_write_object_end(&w);
         if (w.error < 0)
                 return w.error;

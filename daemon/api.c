@@ -25,6 +25,7 @@ static const VarlinkMethod methods[] = {
         { "io.nixsandbox.Kill", vl_method_kill },
         { "io.nixsandbox.Freeze", vl_method_freeze },
         { "io.nixsandbox.Thaw", vl_method_thaw },
+        { "io.nixsandbox.Set", vl_method_set },
         { "io.nixsandbox.History", vl_method_history },
         { "io.nixsandbox.Events", vl_method_events },
         { "io.nixsandbox.Environments", vl_method_environments },

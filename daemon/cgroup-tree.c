@@ -53,12 +53,20 @@ CgroupLayout cgroup_tree_layout(const CgroupTree *t) {
         return t->layout;
 }
 
+unsigned cgroup_tree_features(const CgroupTree *t) {
+        return t->features;
+}
+
 bool cgroup_tree_has(const CgroupTree *t, unsigned features) {
         return (t->features & features) == features;
 }
 
 const char *cgroup_tree_reason(const CgroupTree *t) {
         return t->reason ?: "";
+}
+
+void cgroup_tree_set_user_limits(CgroupTree *t, const Limits *limits) {
+        t->user_limits = *limits;
 }
 
 /* Adds a sentence to the reason. */
@@ -168,7 +176,7 @@ static int setup_v2(CgroupTree *t, const char *unified, const char *self_cgroup)
         if (r < 0)
                 return r;
 
-        kind = cgroup_v2_find_parent(directory, CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS, &parent);
+        kind = cgroup_v2_find_parent(directory, CGROUP_V2_CONTROLLERS, &parent);
         if (kind == -ENOMEM)
                 return kind;
         if (kind < 0)
@@ -233,6 +241,7 @@ int cgroup_tree_new_at(const char *name, const char *unified, const char *self_c
         t = calloc(1, sizeof(*t));
         if (!t)
                 return -ENOMEM;
+        t->user_limits = limits_unbounded;
         t->name = strdup(name);
         if (!t->name)
                 return -ENOMEM;
@@ -253,23 +262,6 @@ int cgroup_tree_new_at(const char *name, const char *unified, const char *self_c
         return 0;
 }
 
-/* systemd before 254 starts a service anew in the service's own group, which must not have sessions below it
- * then. So they are below another unit's group there, named by the environment (units/before-254), and we are
- * beside them as we would be in its "supervisor". */
-static int add_other_place(char **self_cgroup) {
-        const char *place = getenv("NIX_SANDBOX_CGROUP");
-        char *text;
-
-        if (!place || place[0] != '/' || strchr(place, '\n'))
-                return 0;
-        if (asprintf(&text, "0::%s/supervisor\n%s", place, *self_cgroup ?: "") < 0)
-                return -ENOMEM;
-
-        free(*self_cgroup);
-        *self_cgroup = text;
-        return 0;
-}
-
 int cgroup_tree_new(const char *name, CgroupTree **ret) {
         _cleanup_free_ char *mountinfo = NULL, *self_cgroup = NULL, *unified = NULL;
         int r;
@@ -283,9 +275,6 @@ int cgroup_tree_new(const char *name, CgroupTree **ret) {
         else if (cgroup_unified_mount(mountinfo, &unified) == -ENOMEM)
                 return -ENOMEM;
 
-        r = add_other_place(&self_cgroup);
-        if (r < 0)
-                return r;
         return cgroup_tree_new_at(name, unified, self_cgroup ?: "", ret);
 }
 

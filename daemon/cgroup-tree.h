@@ -10,7 +10,8 @@ struct CgroupTree {
         char *name;
         CgroupLayout layout;
         unsigned features;
-        unsigned v2_controllers;        /* those of CPU, MEMORY, PIDS that are in the v2 hierarchy */
+        unsigned v2_controllers;        /* those of CPU, MEMORY, PIDS, IO that are in the v2 hierarchy */
+        Limits user_limits;             /* of the group of each user */
         char *reason;
         char *base;                     /* of the v2 hierarchy, a directory; NULL with layout NONE */
         char *left;                     /* the group that this process left for its child "supervisor" */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define CPU_PERIOD_USEC UINT64_C(100000)
+#define CPU_SHARES_DEFAULT UINT64_C(1024)
 
 static const char *const controller_table[_CGROUP_CONTROLLER_MAX] = {
         [CGROUP_CONTROLLER_CPU] = "cpu",
@@ -83,32 +84,48 @@ static bool swap_is_accounted(void) {
 /* Values are written in the order they are added: the limit of memory and swap together must not be below
  * that of memory alone at any time. Together they leave no swap, so a session at its limit does not
  * thrash. */
-static int add_memory_limit(struct cgroup_controller *controller, const Limits *limits) {
-        uint64_t bytes = limits->memory_mb * MIB;
+static int add_memory_limit(struct cgroup_controller *controller, uint64_t old_mb, uint64_t memory_mb) {
+        static const char *const files[] = { "memory.limit_in_bytes", "memory.memsw.limit_in_bytes" };
+        uint64_t bytes = memory_mb * MIB;
+        bool raised = memory_mb > old_mb;       /* then the sum goes first */
         int e;
 
-        e = cgroup_add_value_uint64(controller, "memory.limit_in_bytes", bytes);
-        if (e != 0)
-                return e;
-        if (swap_is_accounted())
-                return cgroup_add_value_uint64(controller, "memory.memsw.limit_in_bytes", bytes);
-        return cgroup_add_value_uint64(controller, "memory.swappiness", 0);
+        if (!swap_is_accounted()) {
+                e = cgroup_add_value_uint64(controller, files[0], bytes);
+                return e != 0 ? e : cgroup_add_value_uint64(controller, "memory.swappiness", 0);
+        }
+        e = cgroup_add_value_uint64(controller, files[raised ? 1 : 0], bytes);
+        return e != 0 ? e : cgroup_add_value_uint64(controller, files[raised ? 0 : 1], bytes);
 }
 
-static int add_limits(struct cgroup_controller *controller, CgroupController c, const Limits *limits) {
-        int e;
+static int add_cpu_limits(struct cgroup_controller *controller, const Limits *old, const Limits *limits) {
+        int e = 0;
 
+        if (limits->cpus != old->cpus) {
+                e = cgroup_add_value_uint64(controller, "cpu.cfs_period_us", CPU_PERIOD_USEC);
+                if (e == 0)
+                        e = cgroup_add_value_uint64(controller, "cpu.cfs_quota_us",
+                                                    (uint64_t) (limits->cpus * CPU_PERIOD_USEC));
+        }
+        if (e == 0 && limits->cpu_weight != old->cpu_weight)
+                e = cgroup_add_value_uint64(controller, "cpu.shares",
+                                            limits->cpu_weight * CPU_SHARES_DEFAULT / LIMITS_WEIGHT_DEFAULT);
+        return e;
+}
+
+static int add_limits(struct cgroup_controller *controller, CgroupController c, const Limits *old,
+                      const Limits *limits) {
         switch (c) {
         case CGROUP_CONTROLLER_CPU:
-                e = cgroup_add_value_uint64(controller, "cpu.cfs_period_us", CPU_PERIOD_USEC);
-                if (e != 0)
-                        return e;
-                return cgroup_add_value_uint64(controller, "cpu.cfs_quota_us",
-                                               (uint64_t) (limits->cpus * CPU_PERIOD_USEC));
+                return add_cpu_limits(controller, old, limits);
         case CGROUP_CONTROLLER_MEMORY:
-                return add_memory_limit(controller, limits);
+                return limits->memory_mb == old->memory_mb
+                               ? 0
+                               : add_memory_limit(controller, old->memory_mb, limits->memory_mb);
         case CGROUP_CONTROLLER_PIDS:
-                return cgroup_add_value_uint64(controller, "pids.max", limits->processes);
+                return limits->processes == old->processes
+                               ? 0
+                               : cgroup_add_value_uint64(controller, "pids.max", limits->processes);
         case _CGROUP_CONTROLLER_MAX:
         default:
                 return ECGINVAL;
@@ -120,7 +137,9 @@ static void group_freep(struct cgroup **g) {
                 cgroup_free(g);
 }
 
-int cgroup_v1_create(CgroupController c, const char *group, const Limits *limits) {
+/* A group as libcgroup has it before it writes: with one controller and what is to be changed there. */
+static int describe_group(CgroupController c, const char *group, const Limits *old, const Limits *limits,
+                          struct cgroup **ret) {
         _cleanup_(group_freep) struct cgroup *g = NULL;
         struct cgroup_controller *controller;
         int e;
@@ -131,13 +150,29 @@ int cgroup_v1_create(CgroupController c, const char *group, const Limits *limits
         controller = cgroup_add_controller(g, cgroup_controller_to_string(c));
         if (!controller)
                 return -ENOMEM;
-        if (limits) {
-                e = add_limits(controller, c, limits);
-                if (e != 0)
-                        return error_to_errno(e);
-        }
+        e = add_limits(controller, c, old, limits);
+        if (e != 0)
+                return error_to_errno(e);
 
-        return error_to_errno(cgroup_create_cgroup(g, /* ignore_ownership= */ 1));
+        *ret = TAKE_PTR(g);
+        return 0;
+}
+
+int cgroup_v1_create(CgroupController c, const char *group, const Limits *limits) {
+        _cleanup_(group_freep) struct cgroup *g = NULL;
+        int r;
+
+        /* A group that was just made has no bounds. */
+        r = describe_group(c, group, &limits_unbounded, limits ?: &limits_unbounded, &g);
+        return r < 0 ? r : error_to_errno(cgroup_create_cgroup(g, /* ignore_ownership= */ 1));
+}
+
+int cgroup_v1_set_limits(CgroupController c, const char *group, const Limits *old, const Limits *limits) {
+        _cleanup_(group_freep) struct cgroup *g = NULL;
+        int r;
+
+        r = describe_group(c, group, old, limits, &g);
+        return r < 0 ? r : error_to_errno(cgroup_modify_cgroup(g));
 }
 
 int cgroup_v1_delete(CgroupController c, const char *group) {

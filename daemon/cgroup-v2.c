@@ -11,10 +11,12 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/cgroup-io.h"
 #include "daemon/cgroup-place.h"
 #include "lib/fd-util.h"
 #include "lib/log.h"
@@ -22,6 +24,7 @@
 #define SUPERVISOR "supervisor"
 #define PROCS_MAX (64 * KIB)
 #define CPU_PERIOD_USEC 100000
+#define CPU_PERIOD_TEXT " 100000"
 
 static const struct {
         const char *name;
@@ -30,6 +33,7 @@ static const struct {
         { "cpu", CGROUP_CPU },
         { "memory", CGROUP_MEMORY },
         { "pids", CGROUP_PIDS },
+        { "io", CGROUP_IO },
 };
 
 unsigned cgroup_v2_controllers(int dir_fd) {
@@ -144,37 +148,72 @@ void cgroup_v2_leave_supervisor(const char *parent) {
 
         if (fd < 0)
                 return;
-        cgroup_v2_disable(fd, CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS);
+        cgroup_v2_disable(fd, CGROUP_V2_CONTROLLERS);
         if (write_file_at(fd, "cgroup.procs", "0") >= 0)
                 (void) unlinkat(fd, SUPERVISOR, AT_REMOVEDIR);
 }
 
-int cgroup_v2_set_limits(int dir_fd, unsigned controllers, const Limits *limits) {
-        char value[64];
+/* "max" is what cgroupfs calls no bound. */
+static int write_bound(int dir_fd, const char *file, uint64_t value, const char *rest) {
+        char text[64];
+
+        if (value == UINT64_MAX)
+                (void) snprintf(text, sizeof(text), "max%s", rest);
+        else
+                (void) snprintf(text, sizeof(text), "%" PRIu64 "%s", value, rest);
+        return write_file_at(dir_fd, file, text);
+}
+
+static int set_cpu(int dir_fd, const Limits *old, const Limits *limits) {
+        int r = 0;
+
+        if (limits->cpus != old->cpus)
+                r = write_bound(dir_fd, "cpu.max",
+                                isinf(limits->cpus) ? UINT64_MAX : (uint64_t) (limits->cpus * CPU_PERIOD_USEC),
+                                CPU_PERIOD_TEXT);
+        if (r >= 0 && limits->cpu_weight != old->cpu_weight)
+                r = write_bound(dir_fd, "cpu.weight", limits->cpu_weight, "");
+        return r;
+}
+
+static int set_memory(int dir_fd, const Limits *old, const Limits *limits) {
         int r;
 
-        if (controllers & CGROUP_CPU) {
-                (void) snprintf(value, sizeof(value), "%" PRIu64 " %d",
-                                (uint64_t) (limits->cpus * CPU_PERIOD_USEC), CPU_PERIOD_USEC);
-                r = write_file_at(dir_fd, "cpu.max", value);
-                if (r < 0)
-                        return r;
-        }
-        if (controllers & CGROUP_MEMORY) {
-                (void) snprintf(value, sizeof(value), "%" PRIu64, limits->memory_mb * MIB);
-                r = write_file_at(dir_fd, "memory.max", value);
-                if (r < 0)
-                        return r;
-                /* The file is missing where the kernel has no swap; a session at its limit must not
-                 * thrash. */
-                (void) write_file_at(dir_fd, "memory.swap.max", "0");
-        }
-        if (controllers & CGROUP_PIDS) {
-                (void) snprintf(value, sizeof(value), "%" PRIu64, limits->processes);
-                r = write_file_at(dir_fd, "pids.max", value);
-                if (r < 0)
-                        return r;
-        }
+        if (limits->memory_mb == old->memory_mb)
+                return 0;
 
+        r = write_bound(dir_fd, "memory.max", limits->memory_mb == UINT64_MAX ? UINT64_MAX : limits->memory_mb * MIB,
+                        "");
+        if (r < 0)
+                return r;
+        /* These files are missing on some kernels. A session at its limit must not thrash; and of its processes
+         * the kernel shall kill the largest, not all: the agent lives on and tells. */
+        (void) write_file_at(dir_fd, "memory.swap.max", "0");
+        (void) write_file_at(dir_fd, "memory.oom.group", "0");
         return 0;
+}
+
+static int set_io(int dir_fd, const Limits *old, const Limits *limits) {
+        /* Missing where no scheduler of a device has weights; then the kernel shares evenly. */
+        if (limits->io_weight != old->io_weight && write_bound(dir_fd, "io.weight", limits->io_weight, "") < 0)
+                (void) write_bound(dir_fd, "io.bfq.weight", limits->io_weight, "");
+
+        if (limits->io_read_mbps == old->io_read_mbps && limits->io_write_mbps == old->io_write_mbps)
+                return 0;
+        return cgroup_io_set_bounds(dir_fd, limits->io_read_mbps, limits->io_write_mbps);
+}
+
+int cgroup_v2_set_limits(int dir_fd, unsigned controllers, const Limits *old, const Limits *limits) {
+        int r = 0;
+
+        old = old ?: &limits_unbounded; /* what the kernel gives a new group */
+        if (controllers & CGROUP_CPU)
+                r = set_cpu(dir_fd, old, limits);
+        if (r >= 0 && controllers & CGROUP_MEMORY)
+                r = set_memory(dir_fd, old, limits);
+        if (r >= 0 && controllers & CGROUP_PIDS && limits->processes != old->processes)
+                r = write_bound(dir_fd, "pids.max", limits->processes, "");
+        if (r >= 0 && controllers & CGROUP_IO)
+                r = set_io(dir_fd, old, limits);
+        return r;
 }

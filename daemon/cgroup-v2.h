@@ -5,7 +5,9 @@
 
 #include "daemon/cgroup.h"
 
-/* Of CGROUP_CPU, CGROUP_MEMORY and CGROUP_PIDS, those in cgroup.controllers. 0 when it cannot be read. */
+#define CGROUP_V2_CONTROLLERS ((unsigned) (CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS | CGROUP_IO))
+
+/* Of CGROUP_V2_CONTROLLERS, those in cgroup.controllers. 0 when it cannot be read. */
 unsigned cgroup_v2_controllers(int dir_fd);
 
 /* Turns controllers on for the children of a group, each by itself. Those that could be. */
@@ -28,4 +30,6 @@ int cgroup_v2_find_parent(const char *own, unsigned wanted, char **ret_parent);
 /* Undoes the move. Best effort. */
 void cgroup_v2_leave_supervisor(const char *parent);
 
-int cgroup_v2_set_limits(int dir_fd, unsigned controllers, const Limits *limits);
+/* Writes what differs from old (NULL: from a group just made). -ENODEV: an IO bound, and no device that takes
+ * it; said after all else is done. */
+int cgroup_v2_set_limits(int dir_fd, unsigned controllers, const Limits *old, const Limits *limits);

@@ -16,9 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "daemon/cgroup-place.h"
+#include "daemon/cgroup-private.h"
 #include "daemon/cgroup-sweep.h"
-#include "daemon/cgroup-tree.h"
 #include "daemon/cgroup-v2.h"
 #include "lib/fd-util.h"
 #include "lib/text.h"
@@ -26,55 +25,13 @@
 /* One pass can miss a child of a process that was killed after its fork. */
 #define KILL_PASSES_MAX 16U
 
-struct Cgroup {
-        CgroupTree *tree;                               /* borrowed */
-        uid_t uid;
-        char *name;                                     /* below the base: "u1000/id" */
-        char *path;                                     /* in the v2 hierarchy */
-        bool made;                                      /* its groups exist, and are its own */
-        int join_fds[1 + _CGROUP_CONTROLLER_MAX];
-        size_t n_join_fds;
-        int events_fd;
-        int freeze_fd;
-        int oom_fd;                                     /* memory.events, or v1 memory.oom_control */
-        int pids_fd;                                    /* pids.events */
-        int cpu_usage_fd;                               /* cpu.stat */
-        int memory_usage_fd;                            /* memory.current, or v1 memory.usage_in_bytes */
-        int pids_usage_fd;                              /* pids.current */
-};
-
-/* The value of a key in a small cgroupfs file, through a descriptor that stays open. 0 without the file. */
-static int read_value_fd(int fd, const char *key, uint64_t *ret) {
-        char text[1024];
-        ssize_t n;
-
-        if (fd < 0) {
-                *ret = 0;
-                return 0;
-        }
-
-        n = pread(fd, text, sizeof(text) - 1, 0);
-        if (n < 0)
-                return -errno;
-        text[n] = '\0';
-        return cgroup_parse_value(text, key, ret);
-}
-
 static int open_directory(const char *path) {
         int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
         return fd < 0 ? -errno : fd;
 }
 
-/* The same through the name of the file. */
-static int read_value_at(int dir_fd, const char *file, const char *key, uint64_t *ret) {
-        _cleanup_close_ int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC);
-
-        return fd < 0 ? -errno : read_value_fd(fd, key, ret);
-}
-
-/* The leaf's directory in the hierarchy where a controller is. -EOPNOTSUPP when there is none. */
-static int open_controller(const Cgroup *g, CgroupController c) {
+int cgroup_open_controller(const Cgroup *g, CgroupController c) {
         _cleanup_free_ char *path = NULL;
         const char *base = g->tree->v1[c].base;
 
@@ -102,6 +59,7 @@ static int open_at(int dir_fd, const char *file, int flags, int *ret) {
 static int make_user_group(CgroupTree *t, uid_t uid) {
         _cleanup_free_ char *path = NULL;
         _cleanup_close_ int fd = -EBADF;
+        int r;
 
         if (asprintf(&path, "%s/u%u", t->base, uid) < 0) {
                 path = NULL;
@@ -113,6 +71,9 @@ static int make_user_group(CgroupTree *t, uid_t uid) {
         fd = open_directory(path);
         if (fd < 0)
                 return fd;
+        r = cgroup_v2_set_limits(fd, t->v2_controllers, /* old= */ NULL, &t->user_limits);
+        if (r < 0)
+                return r;
         return cgroup_v2_enable(fd, t->v2_controllers) == t->v2_controllers ? 0 : -EIO;
 }
 
@@ -130,8 +91,8 @@ static int make_v2_leaf(Cgroup *g, uid_t uid, const Limits *limits) {
         fd = open_directory(g->path);
         if (fd < 0)
                 return fd;
-        r = cgroup_v2_set_limits(fd, g->tree->v2_controllers, limits);
-        if (r < 0)
+        r = cgroup_v2_set_limits(fd, g->tree->v2_controllers, /* old= */ NULL, limits);
+        if (r < 0 && r != -ENODEV) /* without a device that takes a bound, the doctor says so */
                 return r;
 
         r = open_at(fd, "cgroup.events", O_RDONLY, &g->events_fd);
@@ -147,7 +108,17 @@ static int make_v2_leaf(Cgroup *g, uid_t uid, const Limits *limits) {
         return r;
 }
 
-static int v1_group(const Cgroup *g, CgroupController c, char **ret) {
+static int make_v1_user_group(CgroupTree *t, CgroupController c, uid_t uid) {
+        _cleanup_free_ char *group = NULL;
+
+        if (asprintf(&group, "%s/u%u", t->v1[c].group, uid) < 0) {
+                group = NULL;
+                return -ENOMEM;
+        }
+        return cgroup_v1_create(c, group, &t->user_limits);
+}
+
+int cgroup_v1_group(const Cgroup *g, CgroupController c, char **ret) {
         if (asprintf(ret, "%s/%s", g->tree->v1[c].group, g->name) < 0) {
                 *ret = NULL;
                 return -ENOMEM;
@@ -155,18 +126,28 @@ static int v1_group(const Cgroup *g, CgroupController c, char **ret) {
         return 0;
 }
 
+Limits cgroup_v1_limits(const Cgroup *g, const Limits *limits) {
+        Limits l = *limits;
+
+        l.cpus = MIN(l.cpus, g->tree->user_limits.cpus);
+        return l;
+}
+
 static int make_v1_leaf(Cgroup *g, CgroupController c, const Limits *limits) {
+        const Limits own = cgroup_v1_limits(g, limits);
         _cleanup_free_ char *group = NULL;
         _cleanup_close_ int fd = -EBADF;
         int r;
 
-        r = v1_group(g, c, &group);
+        r = make_v1_user_group(g->tree, c, g->uid);
         if (r >= 0)
-                r = cgroup_v1_create(c, group, limits);
+                r = cgroup_v1_group(g, c, &group);
+        if (r >= 0)
+                r = cgroup_v1_create(c, group, &own);
         if (r < 0)
                 return r;
 
-        fd = open_controller(g, c);
+        fd = cgroup_open_controller(g, c);
         if (fd < 0)
                 return fd;
         r = open_at(fd, "cgroup.procs", O_WRONLY, &g->join_fds[g->n_join_fds]);
@@ -177,8 +158,8 @@ static int make_v1_leaf(Cgroup *g, CgroupController c, const Limits *limits) {
 
 /* Those of a kernel too old to have one are left out, and read as 0. */
 static void open_counters(Cgroup *g) {
-        _cleanup_close_ int memory = open_controller(g, CGROUP_CONTROLLER_MEMORY);
-        _cleanup_close_ int pids = open_controller(g, CGROUP_CONTROLLER_PIDS);
+        _cleanup_close_ int memory = cgroup_open_controller(g, CGROUP_CONTROLLER_MEMORY);
+        _cleanup_close_ int pids = cgroup_open_controller(g, CGROUP_CONTROLLER_PIDS);
         bool v1 = g->tree->v1[CGROUP_CONTROLLER_MEMORY].base;
 
         if (memory >= 0) {
@@ -287,22 +268,6 @@ int cgroup_freeze(Cgroup *g, bool freeze) {
         return pwrite(g->freeze_fd, freeze ? "1" : "0", 1, 0) < 0 ? -errno : 0;
 }
 
-static int read_event(Cgroup *g, const char *key) {
-        uint64_t value;
-        int r;
-
-        r = read_value_fd(g->events_fd, key, &value);
-        return r < 0 ? r : value != 0;
-}
-
-int cgroup_is_frozen(Cgroup *g) {
-        return cgroup_tree_has(g->tree, CGROUP_FREEZE) ? read_event(g, "frozen") : 0;
-}
-
-int cgroup_is_populated(Cgroup *g) {
-        return read_event(g, "populated");
-}
-
 int cgroup_kill(Cgroup *g) {
         _cleanup_close_ int fd = open_directory(g->path);
         int r;
@@ -349,7 +314,7 @@ int cgroup_remove(Cgroup *g) {
 
                 if (!g->tree->v1[c].base)
                         continue;
-                r = v1_group(g, c, &group);
+                r = cgroup_v1_group(g, c, &group);
                 if (r >= 0)
                         r = cgroup_v1_delete(c, group);
                 if (r < 0)
@@ -359,41 +324,4 @@ int cgroup_remove(Cgroup *g) {
         g->made = false;
         remove_user_group(g);
         return 0;
-}
-
-int cgroup_read_counters(Cgroup *g, CgroupCounters *ret) {
-        CgroupCounters c;
-        int r;
-
-        r = read_value_fd(g->oom_fd, "oom_kill", &c.oom_kills);
-        if (r >= 0)
-                r = read_value_fd(g->pids_fd, "max", &c.process_hits);
-        if (r < 0)
-                return r;
-
-        *ret = c;
-        return 0;
-}
-
-int cgroup_read_usage(Cgroup *g, CgroupUsage *ret) {
-        CgroupUsage u = {};
-        int r;
-
-        r = read_value_fd(g->cpu_usage_fd, "usage_usec", &u.cpu_usec);
-        if (r >= 0)
-                r = read_value_fd(g->memory_usage_fd, NULL, &u.memory_bytes);
-        if (r >= 0)
-                r = read_value_fd(g->pids_usage_fd, NULL, &u.processes);
-        if (r < 0)
-                return r;
-
-        *ret = u;
-        return 0;
-}
-
-int cgroup_read_memory_peak(Cgroup *g, uint64_t *ret) {
-        bool v1 = g->tree->v1[CGROUP_CONTROLLER_MEMORY].base;
-        _cleanup_close_ int fd = open_controller(g, CGROUP_CONTROLLER_MEMORY);
-
-        return fd < 0 ? fd : read_value_at(fd, v1 ? "memory.max_usage_in_bytes" : "memory.peak", NULL, ret);
 }

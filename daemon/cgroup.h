@@ -27,6 +27,7 @@ typedef enum CgroupFeature {
         CGROUP_PIDS = 1 << 2,
         CGROUP_FREEZE = 1 << 3,
         CGROUP_KILL = 1 << 4,   /* cgroup.kill; without it, each process is signalled */
+        CGROUP_IO = 1 << 5,
 } CgroupFeature;
 
 typedef struct CgroupTree CgroupTree;
@@ -44,6 +45,9 @@ DEFINE_TRIVIAL_CLEANUP_FUNC(CgroupTree *, cgroup_tree_free);
 
 CgroupLayout cgroup_tree_layout(const CgroupTree *t);
 bool cgroup_tree_has(const CgroupTree *t, unsigned features);   /* all of them */
+unsigned cgroup_tree_features(const CgroupTree *t);
+/* What the sessions of one user may use together, from then on; each group of a user gets it when it is made. */
+void cgroup_tree_set_user_limits(CgroupTree *t, const Limits *limits);
 /* What is missing and why; "" if nothing is. */
 const char *cgroup_tree_reason(const CgroupTree *t);
 
@@ -69,12 +73,23 @@ const char *cgroup_path(const Cgroup *g);
 size_t cgroup_join_fds(const Cgroup *g, const int **ret);
 void cgroup_join_done(Cgroup *g);
 
+/* Changes what differs; on failure all is as it was before, as far as the kernel lets us. Memory must not be
+ * set below what is used: the kernel would kill. -ENODEV: no block device takes a bound. */
+int cgroup_set_limits(Cgroup *g, const Limits *old, const Limits *limits);
+
 /* Asks for it and does not wait. -EOPNOTSUPP without CGROUP_FREEZE. */
 int cgroup_freeze(Cgroup *g, bool freeze);
 
 /* What the kernel says now: 1, 0 or negative errno. */
 int cgroup_is_frozen(Cgroup *g);
 int cgroup_is_populated(Cgroup *g);
+
+/* How many processes are in it. */
+int cgroup_count_processes(Cgroup *g, size_t *ret);
+
+/* Takes so much memory back, if there is as much to be had: what is clean or can be swapped. The kernel works until
+ * that is done, so it should be little. -EAGAIN: no more was found; -EOPNOTSUPP before Linux 5.19 and on v1. */
+int cgroup_reclaim(Cgroup *g, uint64_t bytes);
 
 /* SIGKILL to all of it, also when it is frozen. Does not wait. */
 int cgroup_kill(Cgroup *g);
@@ -88,6 +103,7 @@ int cgroup_remove(Cgroup *g);
 /* How often limits were hit since the group was made. */
 typedef struct CgroupCounters {
         uint64_t oom_kills;     /* processes killed for memory */
+        uint64_t oom_hits;      /* times that its own limit was the reason; v1 does not tell and has oom_kills */
         uint64_t process_hits;  /* forks refused */
 } CgroupCounters;
 
@@ -100,5 +116,14 @@ typedef struct CgroupUsage {
 /* What has no controller is 0. */
 int cgroup_read_counters(Cgroup *g, CgroupCounters *ret);
 int cgroup_read_usage(Cgroup *g, CgroupUsage *ret);
-/* Not on every kernel: v2 has it since Linux 5.19. */
-int cgroup_read_memory_peak(Cgroup *g, uint64_t *ret);
+
+typedef struct CgroupDetails {
+        uint64_t throttled_usec;        /* held back by the CPU limit; the sum over CPUs */
+        uint64_t memory_peak_bytes;     /* v2: since Linux 5.19 */
+        uint64_t io_read_bytes;         /* of all block devices; v2 only */
+        uint64_t io_write_bytes;
+} CgroupDetails;
+
+/* Those that could be read: of CGROUP_CPU, CGROUP_MEMORY, CGROUP_IO. */
+unsigned cgroup_read_details(Cgroup *g, CgroupDetails *ret);
+int cgroup_read_throttled(Cgroup *g, uint64_t *ret_usec);

@@ -8,6 +8,7 @@
 #include "daemon/config-reader.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -87,7 +88,10 @@ static int read_number(const ConfigReader *r, const ConfigPlace *place, json_obj
 
         number = json_object_get_double(value);
         if (number == 0 && f->zero_is_never) {
-                *(uint64_t *) target = UINT64_MAX;
+                if (f->kind == CONFIG_NUMBER)
+                        *(double *) target = INFINITY;
+                else
+                        *(uint64_t *) target = UINT64_MAX;
                 return 0;
         }
         /* Also false for NaN. */
@@ -163,7 +167,7 @@ int config_write_fields(json_object *o, const ConfigField *table, const void *ta
                 if (f->kind == CONFIG_OTHER)
                         continue;
                 if (f->kind == CONFIG_NUMBER)
-                        number = *(const double *) value;
+                        number = isinf(*(const double *) value) ? 0 : *(const double *) value;
                 else if (f->zero_is_never && *(const uint64_t *) value == UINT64_MAX)
                         number = 0;
                 else

@@ -31,7 +31,7 @@ typedef struct ConfigField {
         ConfigKind kind;
         size_t offset;          /* in the target; not of CONFIG_OTHER, which gets all of it */
         double min, max;
-        bool zero_is_never;     /* 0 is accepted besides, and stored as UINT64_MAX */
+        bool zero_is_never;     /* 0 is accepted besides, and stored as UINT64_MAX or INFINITY */
         int (*read)(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
 } ConfigField;
 

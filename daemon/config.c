@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "daemon/config-environment.h"
@@ -26,11 +27,20 @@ static const ConfigField limits_fields[] = {
         { "disk_mb", CONFIG_COUNT, offsetof(Limits, disk_mb), LIMITS_DISK_MB_MIN, LIMITS_MEMORY_MB_CEILING },
         { "processes", CONFIG_COUNT, offsetof(Limits, processes), LIMITS_PROCESSES_MIN,
           LIMITS_PROCESSES_CEILING },
+        { "cpu_weight", CONFIG_COUNT, offsetof(Limits, cpu_weight), LIMITS_WEIGHT_MIN, LIMITS_WEIGHT_CEILING },
+        { "io_weight", CONFIG_COUNT, offsetof(Limits, io_weight), LIMITS_WEIGHT_MIN, LIMITS_WEIGHT_CEILING },
+        { "io_read_mbps", CONFIG_NUMBER, offsetof(Limits, io_read_mbps), LIMITS_IO_MBPS_MIN,
+          LIMITS_IO_MBPS_CEILING, true },
+        { "io_write_mbps", CONFIG_NUMBER, offsetof(Limits, io_write_mbps), LIMITS_IO_MBPS_MIN,
+          LIMITS_IO_MBPS_CEILING, true },
         {}
 };
 
 static int read_on_disconnect(const ConfigReader *r, const ConfigPlace *place, json_object *value,
                               void *target);
+
+static int read_background_jobs(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                                void *target);
 
 static const ConfigField session_fields[] = {
         { "idle_timeout_seconds", CONFIG_SECONDS, offsetof(Config, session.idle_usec), 0.01,
@@ -39,7 +49,10 @@ static const ConfigField session_fields[] = {
           LIMITS_SECONDS_CEILING, true },
         { "standby_after_seconds", CONFIG_SECONDS, offsetof(Config, session.standby_usec), 0.01,
           LIMITS_SECONDS_CEILING, true },
+        { "reclaim_after_seconds", CONFIG_SECONDS, offsetof(Config, session.reclaim_usec), 0.01,
+          LIMITS_SECONDS_CEILING, true },
         { "on_disconnect", CONFIG_OTHER, .read = read_on_disconnect },
+        { "background_jobs", CONFIG_OTHER, .read = read_background_jobs },
         {}
 };
 
@@ -48,6 +61,9 @@ static const ConfigField user_fields[] = {
         { "max_connections", CONFIG_COUNT, offsetof(Config, user.connections_max), 1, SESSIONS_CEILING },
         { "max_memory_mb", CONFIG_COUNT, offsetof(Config, user.memory_mb_max), LIMITS_MEMORY_MB_MIN,
           LIMITS_MEMORY_MB_CEILING, true },
+        { "max_processes", CONFIG_COUNT, offsetof(Config, user.processes_max), LIMITS_PROCESSES_MIN,
+          LIMITS_PROCESSES_CEILING, true },
+        { "max_cpus", CONFIG_NUMBER, offsetof(Config, user.cpus_max), LIMITS_CPUS_MIN, LIMITS_CPUS_CEILING, true },
         {}
 };
 
@@ -60,28 +76,47 @@ static const ConfigField audit_fields[] = {
         {}
 };
 
-static int read_log_code(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+static int read_bool(const ConfigReader *r, const ConfigPlace *place, json_object *value, bool *ret) {
         if (!json_object_is_type(value, json_type_boolean))
                 return config_error(r, place, "must be true or false");
 
-        ((Config *) target)->audit.log_code = json_object_get_boolean(value);
+        *ret = json_object_get_boolean(value);
         return 0;
 }
 
-static int read_on_disconnect(const ConfigReader *r, const ConfigPlace *place, json_object *value,
-                              void *target) {
-        Config *c = target;
+static int read_log_code(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        return read_bool(r, place, value, &((Config *) target)->audit.log_code);
+}
+
+/* One of two words; *ret says whether it is the second. */
+static int read_choice(const ConfigReader *r, const ConfigPlace *place, json_object *value, const char *first,
+                       const char *second, bool *ret) {
         const char *s;
         int e;
 
         e = config_read_string(r, place, value, &s);
         if (e < 0)
                 return e;
-        if (!streq(s, "keep") && !streq(s, "end"))
-                return config_error(r, place, "must be \"keep\" or \"end\"");
+        if (!streq(s, first) && !streq(s, second))
+                return config_error(r, place, "must be \"%s\" or \"%s\"", first, second);
 
-        c->session.end_on_disconnect = streq(s, "end");
+        *ret = streq(s, second);
         return 0;
+}
+
+static int read_on_disconnect(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                              void *target) {
+        return read_choice(r, place, value, "keep", "end", &((Config *) target)->session.end_on_disconnect);
+}
+
+static int read_background_jobs(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                                void *target) {
+        return read_choice(r, place, value, "freeze", "keep-awake", &((Config *) target)->session.jobs_keep_awake);
+}
+
+static int read_require_limits(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                               void *target) {
+        return read_bool(r, place, value, &((Config *) target)->require_limits);
 }
 
 static int read_defaults(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
@@ -116,6 +151,7 @@ static const ConfigField config_fields[] = {
         { "user", CONFIG_OTHER, .read = read_user },
         { "audit", CONFIG_OTHER, .read = read_audit },
         { "environments", CONFIG_OTHER, .read = read_environments },
+        { "require_limits", CONFIG_OTHER, .read = read_require_limits },
         {}
 };
 
@@ -133,13 +169,17 @@ static int config_new(Config **ret) {
                         .standby_usec = 900 * USEC_PER_SEC,
                         .idle_usec = 8 * 3600 * USEC_PER_SEC,
                         .lifetime_usec = 24 * 3600 * USEC_PER_SEC,
+                        .reclaim_usec = 300 * USEC_PER_SEC,
                 },
                 .user = {
                         .sessions_max = 256,
                         .connections_max = 256,
                         .memory_mb_max = UINT64_MAX,
+                        .processes_max = UINT64_MAX,
+                        .cpus_max = INFINITY,
                 },
                 .audit = { .max_mb = 16, .keep = 8 },
+                .require_limits = true,
         };
         r = environment_table_new(&c->environments);
         if (r >= 0)
@@ -230,6 +270,9 @@ static int write_session(json_object *o, const Config *c) {
         r = config_write_fields(session, session_fields, c);
         if (r >= 0)
                 r = json_put_string(session, "on_disconnect", c->session.end_on_disconnect ? "end" : "keep");
+        if (r >= 0)
+                r = json_put_string(session, "background_jobs",
+                                    c->session.jobs_keep_awake ? "keep-awake" : "freeze");
         return r < 0 ? r : json_put_object(o, "session", TAKE_PTR(session));
 }
 
@@ -260,6 +303,8 @@ json_object *config_to_json(const Config *c) {
                 r = config_write_object(o, "user", user_fields, c);
         if (r >= 0)
                 r = write_audit(o, c);
+        if (r >= 0)
+                r = json_put_bool(o, "require_limits", c->require_limits);
         if (r >= 0)
                 r = config_write_environments(o, c->environments);
 

@@ -16,16 +16,21 @@ typedef struct Config {
         Limits defaults;
         Limits max;
         struct {
-                uint64_t standby_usec;          /* these three: USEC_INFINITY is never ("0" in the file) */
+                uint64_t standby_usec;          /* these and reclaim_usec: USEC_INFINITY is never ("0" in the file) */
                 uint64_t idle_usec;
                 uint64_t lifetime_usec;
+                uint64_t reclaim_usec;          /* how long a session is frozen before memory is taken back */
                 bool end_on_disconnect;
+                bool jobs_keep_awake;           /* live background jobs are not idle */
         } session;
         struct {
                 uint64_t sessions_max;
                 uint64_t connections_max;
-                uint64_t memory_mb_max;         /* UINT64_MAX: no bound ("0" in the file) */
+                uint64_t memory_mb_max;         /* these three: UINT64_MAX, INFINITY: no bound ("0" in the file) */
+                uint64_t processes_max;
+                double cpus_max;
         } user;
+        bool require_limits;                    /* the service does not start without memory, pids and cpu */
         struct {
                 uint64_t max_mb;        /* of a file of the audit trail */
                 uint64_t keep;          /* full files kept */

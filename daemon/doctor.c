@@ -92,6 +92,7 @@ static int check_cgroups(json_object *array, const Manager *m) {
                 { "process limit", CGROUP_PIDS,
                   "a session can start many processes (RLIMIT_NPROC bounds it)" },
                 { "cpu limit", CGROUP_CPU, "a session can use all CPUs" },
+                { "io limit", CGROUP_IO, "a session can use all of a disk's speed (needs the v2 io controller)" },
                 { "freezer", CGROUP_FREEZE, "no standby: idle sessions keep running" },
         };
         CgroupLayout layout = cgroup_tree_layout(m->cgroups);

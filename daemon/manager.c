@@ -77,7 +77,30 @@ static int manager_setup_event(Manager *m) {
         return 0;
 }
 
-static int manager_setup_cgroups(Manager *m, const char *runtime_dir) {
+/* The service promises limits; one that cannot keep them must not look as if it did. */
+static int manager_check_limits(const Manager *m, char **reterr_why) {
+        static const unsigned wanted = CGROUP_MEMORY | CGROUP_PIDS | CGROUP_CPU;
+        const char *reason = cgroup_tree_reason(m->cgroups);
+
+        if (!streq(m->mode, "service") || cgroup_tree_has(m->cgroups, wanted))
+                return 0;
+        if (!m->config->require_limits) {
+                log_warning("Sessions have not all limits (require_limits is false): see 'sandboxctl doctor'.");
+                return 0;
+        }
+
+        if (asprintf(reterr_why,
+                     "The kernel cannot enforce the limits of sessions here: %s The unit needs 'Delegate=cpu "
+                     "memory pids io', the machine the cgroup v2 controllers "
+                     "(systemd.unified_cgroup_hierarchy=1). To serve without limits all the same, set "
+                     "\"require_limits\": false in the configuration.",
+                     *reason ? reason : "a controller is missing.") < 0)
+                *reterr_why = NULL;
+        return -EOPNOTSUPP;
+}
+
+static int manager_setup_cgroups(Manager *m, const char *runtime_dir, char **reterr_why) {
+        Limits user = limits_unbounded;
         char name[64];
         int r;
 
@@ -89,7 +112,12 @@ static int manager_setup_cgroups(Manager *m, const char *runtime_dir) {
                 log_notice("Limits: cgroup layout %s: %s",
                            cgroup_layout_to_string(cgroup_tree_layout(m->cgroups)),
                            cgroup_tree_reason(m->cgroups));
-        return 0;
+
+        user.memory_mb = m->config->user.memory_mb_max;
+        user.processes = m->config->user.processes_max;
+        user.cpus = m->config->user.cpus_max;
+        cgroup_tree_set_user_limits(m->cgroups, &user);
+        return manager_check_limits(m, reterr_why);
 }
 
 static int manager_setup_audit(Manager *m, const char *state_dir) {
@@ -121,7 +149,7 @@ int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why)
         if (r >= 0)
                 r = spawn_context_init(&m->spawn, options->agent_path, reterr_why);
         if (r >= 0)
-                r = manager_setup_cgroups(m, options->runtime_dir);
+                r = manager_setup_cgroups(m, options->runtime_dir, reterr_why);
         if (r >= 0)
                 r = manager_setup_audit(m, options->state_dir);
         if (r >= 0)

@@ -3,8 +3,7 @@
 /*
  * What time does to a session: standby after a while, the ends of its life, retries, and the removal of what
  * a killed one leaves. All of it hangs on one timer, which is only ever moved to an earlier time; when it
- * fires it looks at every deadline and is armed for the next. So a turn costs no timer system calls. The
- * freezer, by hand or by standby, is here too.
+ * fires it looks at every deadline and is armed for the next. So a turn costs no timer system calls.
  */
 
 #include "daemon/session-private.h"
@@ -22,6 +21,7 @@
 
 /* The jail's monitor is gone: wait until the kernel has let go of the rest, then the session is over. */
 static void session_remove_on_time(Session *s, uint64_t now) {
+        CgroupDetails details;
         uint64_t waited = now - s->ended;
         int r;
 
@@ -38,8 +38,10 @@ static void session_remove_on_time(Session *s, uint64_t now) {
         /* The last moment: with the group the kernel forgets what was used in it. */
         if (s->cgroup && cgroup_read_usage(s->cgroup, &s->usage) < 0)
                 s->usage = (CgroupUsage){};
-        if (s->cgroup && cgroup_read_memory_peak(s->cgroup, &s->memory_peak_bytes) < 0)
-                s->memory_peak_bytes = 0;
+        if (s->cgroup) {
+                (void) cgroup_read_details(s->cgroup, &details);
+                s->memory_peak_bytes = details.memory_peak_bytes;
+        }
         r = s->cgroup ? cgroup_remove(s->cgroup) : 0;
         if (r == -EBUSY && waited < SESSION_REMOVE_USEC) {
                 (void) cgroup_kill(s->cgroup);
@@ -57,61 +59,7 @@ static void session_remove_on_time(Session *s, uint64_t now) {
         manager_queue_gc(s->manager);
 }
 
-/* ---- freezing ---- */
-
-int session_freeze(Session *s, const uid_t *by) {
-        int r;
-
-        if (s->state == SESSION_FROZEN)
-                return 0;
-        if (session_is_busy(s))
-                return -EBUSY;
-        if (!s->cgroup)
-                return -EOPNOTSUPP;
-
-        r = cgroup_freeze(s->cgroup, true);
-        if (r < 0)
-                return r;
-        session_set_state(s, SESSION_FROZEN, "by hand", by);
-        session_arm_timer(s);
-        return 0;
-}
-
-int session_thaw(Session *s, const uid_t *by) {
-        int r;
-
-        if (s->state == SESSION_RUNNING)
-                return 0;
-
-        r = cgroup_freeze(s->cgroup, false);
-        if (r < 0)
-                return r;
-        session_set_state(s, SESSION_RUNNING, by ? "by hand" : "turn", by);
-        s->idle_since = now_monotonic(); /* whoever thaws it wants it awake for a while */
-        session_arm_timer(s);
-        return 0;
-}
-
-/* Standby does not wait for "frozen 1": a turn that comes before it just thaws again. */
-static void session_standby(Session *s) {
-        int r;
-
-        r = cgroup_freeze(s->cgroup, true);
-        if (r < 0) {
-                (void) cgroup_freeze(s->cgroup, false);
-                (void) log_warning_errno(r, "Session %s: failed to freeze it, it stays awake: %m", s->id);
-                s->idle_since = now_monotonic();
-                return;
-        }
-        session_set_state(s, SESSION_STANDBY, "standby", /* by= */ NULL);
-}
-
 /* ---- bounds ---- */
-
-static bool session_can_standby(const Session *s) {
-        return s->state == SESSION_RUNNING && s->cgroup && !session_is_busy(s) &&
-               cgroup_tree_has(s->manager->cgroups, CGROUP_FREEZE);
-}
 
 static uint64_t add_usec(uint64_t at, uint64_t delay) {
         return delay == USEC_INFINITY ? USEC_INFINITY : at + delay;
@@ -138,9 +86,7 @@ static uint64_t session_next_deadline(const Session *s) {
         next = MIN(next, add_usec(s->created, config->session.lifetime_usec));
         if (!session_is_busy(s))
                 next = MIN(next, add_usec(s->idle_since, session_idle_bound(s)));
-        if (session_can_standby(s))
-                next = MIN(next, add_usec(s->idle_since, config->session.standby_usec));
-        return next;
+        return MIN(next, session_standby_next_deadline(s));
 }
 
 static void session_bounds_on_time(Session *s, uint64_t now) {
@@ -150,8 +96,8 @@ static void session_bounds_on_time(Session *s, uint64_t now) {
                 session_end(s, "lifetime");
         else if (!session_is_busy(s) && add_usec(s->idle_since, session_idle_bound(s)) <= now)
                 session_end(s, "idle");
-        else if (session_can_standby(s) && add_usec(s->idle_since, config->session.standby_usec) <= now)
-                session_standby(s);
+        else
+                session_standby_on_time(s, now);
 }
 
 int session_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {

@@ -28,6 +28,14 @@ void session_event_usage(Session *s);
 void session_arm_timer(Session *s);
 int session_on_timer(sd_event_source *source, uint64_t usec, void *userdata);
 
+/* session-standby.c */
+uint64_t session_standby_next_deadline(const Session *s);
+void session_standby_on_time(Session *s, uint64_t now);
+
+/* session-hits.c */
+void session_hits_before_turn(Session *s, uint64_t now);
+void session_hits_after_turn(Session *s, Turn *t);
+
 /* session-start.c */
 void session_start_on_time(Session *s, uint64_t now); /* retry or give up */
 void session_kill_jail(Session *s);                   /* SIGKILL to all of it */

@@ -7,6 +7,10 @@
 
 #include "daemon/session-reply.h"
 
+#include <math.h>
+
+#include "daemon/manager.h"
+
 /*
  * What is frozen uses no CPU and starts nothing, and its memory changes only as the kernel reclaims it: so long
  * the last reading is good enough. Reading costs more than all the rest of a listed session.
@@ -31,24 +35,57 @@ static bool session_read_usage(Session *s, uint64_t now) {
 }
 
 /* Unknown is null, not 0. */
-static void write_usage(JsonWriter *w, Session *s, uint64_t now) {
-        if (!session_read_usage(s, now)) {
-                json_write_null(w, "cpu_usec");
-                json_write_null(w, "memory_bytes");
-                json_write_null(w, "processes");
-                return;
-        }
-
-        json_write_uint(w, "cpu_usec", s->usage.cpu_usec);
-        json_write_uint(w, "memory_bytes", s->usage.memory_bytes);
-        json_write_uint(w, "processes", s->usage.processes);
+static void write_known(JsonWriter *w, const char *key, bool known, uint64_t value) {
+        if (known)
+                json_write_uint(w, key, value);
+        else
+                json_write_null(w, key);
 }
 
-static void write_limits(JsonWriter *w, const Limits *l) {
+/* What costs more to read, and nobody watches all the time. */
+static void write_details(JsonWriter *w, Session *s, bool wanted) {
+        CgroupDetails d = {};
+        unsigned known = wanted && s->cgroup ? cgroup_read_details(s->cgroup, &d) : 0;
+
+        write_known(w, "throttled_usec", known & CGROUP_CPU, d.throttled_usec);
+        write_known(w, "memory_peak_bytes", known & CGROUP_MEMORY, d.memory_peak_bytes);
+        write_known(w, "io_read_bytes", known & CGROUP_IO, d.io_read_bytes);
+        write_known(w, "io_write_bytes", known & CGROUP_IO, d.io_write_bytes);
+}
+
+static void write_usage(JsonWriter *w, Session *s, uint64_t now) {
+        const CgroupTree *t = s->manager->cgroups;
+        bool known = session_read_usage(s, now);
+
+        write_known(w, "cpu_usec", known, s->usage.cpu_usec);
+        write_known(w, "memory_bytes", known && cgroup_tree_has(t, CGROUP_MEMORY), s->usage.memory_bytes);
+        write_known(w, "processes", known && cgroup_tree_has(t, CGROUP_PIDS), s->usage.processes);
+        write_known(w, "oom_kills", known && cgroup_tree_has(t, CGROUP_MEMORY), s->counters.oom_kills);
+        write_known(w, "process_hits", known && cgroup_tree_has(t, CGROUP_PIDS), s->counters.process_hits);
+}
+
+static void write_frozen(JsonWriter *w, const Session *s) {
+        bool by_hand = s->state == SESSION_FROZEN;
+
+        write_known(w, "frozen_by", by_hand, s->frozen_by);
+        write_known(w, "frozen_usec", by_hand, s->frozen_realtime);
+}
+
+/* No bound is 0. */
+static void write_rate(JsonWriter *w, const char *key, double mbps) {
+        json_write_number(w, key, isinf(mbps) ? 0 : mbps);
+}
+
+static void write_limits(JsonWriter *w, const Session *s) {
+        const Limits *l = &s->limits;
+
         json_write_uint(w, "memory_mb", l->memory_mb);
         json_write_number(w, "cpus", l->cpus);
+        json_write_uint(w, "cpu_weight", l->cpu_weight);
         json_write_uint(w, "processes_max", l->processes);
-        json_write_uint(w, "workspace_mb", limits_workspace_mb(l));
+        write_rate(w, "io_read_mbps", l->io_read_mbps);
+        write_rate(w, "io_write_mbps", l->io_write_mbps);
+        json_write_uint(w, "workspace_mb", s->workspace_mb);
         json_write_number(w, "timeout_seconds", (double) l->timeout_usec / USEC_PER_SEC);
 }
 
@@ -60,7 +97,7 @@ static void write_environment(JsonWriter *w, const Environment *e) {
         json_write_array_end(w);
 }
 
-void session_reply_write(Session *s, JsonWriter *w, const char *key) {
+void session_reply_write(Session *s, bool details, JsonWriter *w, const char *key) {
         bool busy = session_is_busy(s);
         uint64_t now = now_monotonic();
 
@@ -78,7 +115,9 @@ void session_reply_write(Session *s, JsonWriter *w, const char *key) {
         json_write_uint(w, "idle_usec", busy ? 0 : now - s->idle_since);
         json_write_uint(w, "turn_usec", s->turn_usec);
         write_usage(w, s, now);
+        write_details(w, s, details);
+        write_frozen(w, s);
         json_write_string(w, "cgroup", s->cgroup ? cgroup_path(s->cgroup) : NULL);
-        write_limits(w, &s->limits);
+        write_limits(w, s);
         json_write_object_end(w);
 }

@@ -7,4 +7,4 @@
 #include "lib/json-writer.h"
 
 /* Writes it, with what the kernel says of its use now. Errors are the writer's. */
-void session_reply_write(Session *s, JsonWriter *w, const char *key);
+void session_reply_write(Session *s, bool details, JsonWriter *w, const char *key);

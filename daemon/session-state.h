@@ -24,6 +24,7 @@ typedef enum SessionVerb {
         SESSION_VERB_FREEZE,
         SESSION_VERB_THAW,
         SESSION_VERB_KILL,
+        SESSION_VERB_SET,  /* limits */
         SESSION_VERB_SHOW, /* show, history, wait: anything that only looks */
         _SESSION_VERB_MAX,
 } SessionVerb;

@@ -94,6 +94,7 @@ void session_turns_dispatch(Session *s) {
                 t->number = ++s->turns;
         t->started = now_monotonic();
         t->started_realtime = now_realtime();
+        session_hits_before_turn(s, t->started);
 
         r = agent_link_execute(s->agent, &(AgentRequest){
                                                          .turn = t->number,
@@ -153,16 +154,11 @@ void session_turns_fail_all(Session *s, const char *error, json_object *paramete
 /* ---- results ---- */
 
 static void session_record_turn(Session *s, Turn *t) {
-        CgroupCounters counters;
-
         s->turn_usec += MAX(t->duration_usec, USEC_PER_MSEC);
         session_event_turn(s, t, t->timed_out ? "timed-out" : t->lost ? "state-lost" : NULL);
 
-        if (s->cgroup && cgroup_read_counters(s->cgroup, &counters) >= 0) {
-                if (turn_describe_limits(t, &s->limits, &s->counters, &counters) < 0)
-                        log_oom();
-                s->counters = counters;
-        }
+        s->interpreters = t->lost ? s->interpreters & ~(1U << t->interpreter) : s->interpreters | 1U << t->interpreter;
+        session_hits_after_turn(s, t);
 
         if (s->name &&
             history_add(&s->history, &(HistoryRecord){

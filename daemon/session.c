@@ -55,6 +55,7 @@ static void session_init(Session *s, Manager *m, const SessionRequest *request) 
                 .peer = PEER_CRED_NULL,
                 .environment = request->environment,
                 .limits = request->limits,
+                .workspace_mb = limits_workspace_mb(&request->limits),
                 .state = SESSION_STARTING,
                 .pidfd = -EBADF,
                 .stderr_fd = -EBADF,

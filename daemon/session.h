@@ -34,6 +34,7 @@ typedef struct Session {
         char *project; /* as the caller named it; never opened here */
         const Environment *environment;
         Limits limits;
+        uint64_t workspace_mb; /* as it was made: a tmpfs keeps its size when limits change */
         SessionState state;
         TurnContext turn_context;
 
@@ -47,6 +48,7 @@ typedef struct Session {
         const char *agent_fault; /* static: what was wrong with an agent that did not start */
         Cgroup *cgroup;          /* NULL where there is no cgroup layout */
         CgroupCounters counters; /* at the end of the last turn */
+        uint64_t throttled_usec; /* at the end of the last long turn, or the beginning of one after a pause */
         CgroupUsage usage;       /* as last read */
         uint64_t usage_at;       /* when that was, CLOCK_MONOTONIC; 0: not since the state has changed */
         uint64_t memory_peak_bytes;
@@ -69,6 +71,11 @@ typedef struct Session {
         uint64_t created_realtime;
         uint64_t ended;      /* when session_end() was called */
         uint64_t idle_since; /* end of the last turn */
+        uint64_t freeze_check_at;  /* whether the kernel has frozen it is looked at then; 0: is known */
+        uint64_t reclaim_at;       /* memory is taken back from what is frozen then; 0: not */
+        uint64_t frozen_realtime;  /* state FROZEN: since when, and by whom */
+        uid_t frozen_by;
+        unsigned interpreters;       /* bits: those that have run and, as far as a turn told, live */
         sd_event_source *timer;
         uint64_t timer_at; /* when it will fire; USEC_INFINITY: not armed */
 
@@ -125,6 +132,10 @@ bool session_interrupt(Session *s);
  * turn runs or waits; -EOPNOTSUPP without a freezer. */
 int session_freeze(Session *s, const uid_t *by);
 int session_thaw(Session *s, const uid_t *by);
+
+/* Changes the limits of a living session and what its user is charged for. On failure nothing is changed.
+ * -ENODEV: an IO bound, and no block device here takes one. */
+int session_set_limits(Session *s, const Limits *limits, uid_t by);
 
 static inline bool session_is_busy(const Session *s) {
         return s->running || s->queue_first;

@@ -186,22 +186,43 @@ int turn_describe_result(Turn *t, const AgentResult *result) {
         return 0;
 }
 
-int turn_describe_limits(Turn *t, const Limits *limits, const CgroupCounters *before,
-                         const CgroupCounters *after) {
-        int r;
+static const char *const hit_names[_TURN_HIT_MAX] = {
+        [TURN_HIT_MEMORY] = "memory",
+        [TURN_HIT_USER_MEMORY] = "user-memory",
+        [TURN_HIT_PROCESSES] = "processes",
+        [TURN_HIT_CPU] = "cpu",
+};
 
-        if (after->oom_kills > before->oom_kills) {
-                r = turn_add_notice(t,
-                                    "Memory limit %" PRIu64
-                                    " MB reached: a process was killed. Use less memory at once, or ask for "
-                                    "more when the session is created.",
-                                    limits->memory_mb);
-                if (r < 0)
-                        return r;
-        }
-        if (after->process_hits > before->process_hits)
+const char *turn_hit_to_string(TurnHit h) {
+        assert(h >= 0 && h < _TURN_HIT_MAX);
+
+        return hit_names[h];
+}
+
+int turn_describe_hit(Turn *t, const Limits *limits, TurnHit hit) {
+        switch (hit) {
+        case TURN_HIT_MEMORY:
+                return turn_add_notice(t,
+                                       "Memory limit %" PRIu64
+                                       " MB reached: a process was killed. Use less memory at once, or give the "
+                                       "session more ('sandboxctl set').",
+                                       limits->memory_mb);
+        case TURN_HIT_USER_MEMORY:
+                return turn_add_notice(t, "Out of memory: a process was killed, because all your sessions "
+                                          "together, or the machine, reached their limit. End sessions that "
+                                          "are not needed.");
+        case TURN_HIT_PROCESSES:
                 return turn_add_notice(
                                 t, "Process limit %" PRIu64 " reached: starting a process or thread failed.",
                                 limits->processes);
-        return 0;
+        case TURN_HIT_CPU:
+                return turn_add_notice(t,
+                                       "CPU limit %.10g reached: the turn was held back for a good part of its "
+                                       "time.",
+                                       limits->cpus);
+        case _TURN_HIT_MAX:
+        default:
+                assert_se(false);
+                return -EINVAL;
+        }
 }

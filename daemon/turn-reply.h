@@ -6,7 +6,7 @@
  * Each sentence says what happened, what was kept or lost, and what to do next.
  */
 
-#include "daemon/cgroup.h"
+#include "daemon/limits.h"
 #include "daemon/turn.h"
 
 /* A reply of a streaming call that holds only output. */
@@ -18,6 +18,15 @@ int turn_reply_append(const Turn *t, Buffer *b);
 /* Adds the sentences that follow from a result. */
 int turn_describe_result(Turn *t, const AgentResult *result);
 
-/* Adds the sentences about limits that were hit between two readings of the session's counters. */
-int turn_describe_limits(Turn *t, const Limits *limits, const CgroupCounters *before,
-                         const CgroupCounters *after);
+/* Limits that a turn ran into. */
+typedef enum TurnHit {
+        TURN_HIT_MEMORY,
+        TURN_HIT_USER_MEMORY, /* not the session's own, but that of its user, or the machine's */
+        TURN_HIT_PROCESSES,
+        TURN_HIT_CPU,
+        _TURN_HIT_MAX,
+} TurnHit;
+
+const char *turn_hit_to_string(TurnHit h);
+/* Adds the sentence about one. */
+int turn_describe_hit(Turn *t, const Limits *limits, TurnHit hit);

@@ -34,6 +34,12 @@ User *user_charge(User **users, uid_t uid, uint64_t memory_mb) {
         return u;
 }
 
+void user_recharge(User *u, uint64_t old_memory_mb, uint64_t memory_mb) {
+        assert(u->memory_mb >= old_memory_mb);
+
+        u->memory_mb = u->memory_mb - old_memory_mb + memory_mb;
+}
+
 void user_release(User **users, User *u, uint64_t memory_mb) {
         assert(u->n_sessions > 0);
         assert(u->memory_mb >= memory_mb);

@@ -20,4 +20,6 @@ typedef struct User {
 User *user_charge(User **users, uid_t uid, uint64_t memory_mb);
 /* Frees the user with its last session. */
 void user_release(User **users, User *u, uint64_t memory_mb);
+/* A session of his has another limit now. */
+void user_recharge(User *u, uint64_t old_memory_mb, uint64_t memory_mb);
 const User *user_find(const User *users, uid_t uid);

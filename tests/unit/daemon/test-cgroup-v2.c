@@ -7,12 +7,14 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <criterion/criterion.h>
 
+#include "daemon/cgroup-io.h"
 #include "daemon/cgroup-tree.h"
 #include "daemon/cgroup-v2.h"
 #include "lib/fd-util.h"
@@ -145,7 +147,7 @@ Test(cgroup_v2, controllers) {
 
         make_group("g", "cpuset cpu io memory hugetlb pids rdma\n", "");
         fd = open_group("g");
-        cr_assert_eq(cgroup_v2_controllers(fd), CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS);
+        cr_assert_eq(cgroup_v2_controllers(fd), CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS | CGROUP_IO);
         make_file("g", "cgroup.controllers", "cpuset pids\n");
         cr_assert_eq(cgroup_v2_controllers(fd), CGROUP_PIDS);
         make_file("g", "cgroup.controllers", "");
@@ -168,36 +170,102 @@ Test(cgroup_v2, enable) {
         cr_assert_eq(cgroup_v2_enable(fd, CGROUP_MEMORY), 0);
 }
 
-Test(cgroup_v2, limits) {
-        const Limits limits = { .cpus = 1.5, .memory_mb = 512, .disk_mb = 9, .processes = 77 };
-        const char *const files[] = { "cpu.max", "memory.max", "memory.swap.max", "pids.max" };
-        _cleanup_close_ int fd = -EBADF;
+/* Limits of which only these are not as the kernel has them. */
+static Limits some_limits(double cpus, uint64_t memory_mb, uint64_t processes) {
+        Limits l = limits_unbounded;
+
+        l.cpus = cpus;
+        l.memory_mb = memory_mb;
+        l.processes = processes;
+        return l;
+}
+
+static int make_limited_group(void) {
+        const char *const files[] = { "cpu.max", "cpu.weight", "memory.max", "memory.swap.max", "memory.oom.group",
+                                      "pids.max", "io.weight", "io.max" };
 
         make_group("g", "", "");
         for (size_t i = 0; i < ELEMENTSOF(files); i++)
                 make_file("g", files[i], "");
-        fd = open_group("g");
+        return open_group("g");
+}
 
-        cr_assert_eq(cgroup_v2_set_limits(fd, 0, &limits), 0);
+Test(cgroup_v2, limits) {
+        const Limits limits = some_limits(1.5, 512, 77);
+        _cleanup_close_ int fd = make_limited_group();
+
+        cr_assert_eq(cgroup_v2_set_limits(fd, 0, NULL, &limits), 0);
         check_file("g/memory.max", "");
 
-        cr_assert_eq(cgroup_v2_set_limits(fd, CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS, &limits), 0);
+        cr_assert_eq(cgroup_v2_set_limits(fd, CGROUP_V2_CONTROLLERS, NULL, &limits), 0);
         check_file("g/cpu.max", "150000 100000");
+        check_file("g/cpu.weight", "");
         check_file("g/memory.max", "536870912");
         check_file("g/memory.swap.max", "0");
+        check_file("g/memory.oom.group", "0");
         check_file("g/pids.max", "77");
+        check_file("g/io.weight", "");
+        check_file("g/io.max", "");
+}
+
+Test(cgroup_v2, limits_that_differ) {
+        const Limits old = some_limits(1.5, 512, 77);
+        Limits limits = old;
+        _cleanup_close_ int fd = make_limited_group();
+
+        limits.cpu_weight = 200;
+        limits.io_weight = 50;
+        limits.cpus = INFINITY;
+        limits.memory_mb = UINT64_MAX;
+        cr_assert_eq(cgroup_v2_set_limits(fd, CGROUP_V2_CONTROLLERS, &old, &limits), 0);
+        check_file("g/cpu.max", "max 100000");
+        check_file("g/cpu.weight", "200");
+        check_file("g/memory.max", "max");
+        check_file("g/pids.max", "");
+        check_file("g/io.weight", "50");
 }
 
 Test(cgroup_v2, limits_fail_whole) {
-        const Limits limits = { .cpus = 1, .memory_mb = 512, .processes = 77 };
+        const Limits limits = some_limits(1, 512, 77);
         _cleanup_close_ int fd = -EBADF;
 
         make_group("g", "", "");
         fd = open_group("g");
-        cr_assert_eq(cgroup_v2_set_limits(fd, CGROUP_PIDS, &limits), -ENOENT);
+        cr_assert_eq(cgroup_v2_set_limits(fd, CGROUP_PIDS, NULL, &limits), -ENOENT);
         /* No swap on this kernel is no fault. */
         make_file("g", "memory.max", "");
-        cr_assert_eq(cgroup_v2_set_limits(fd, CGROUP_MEMORY, &limits), 0);
+        cr_assert_eq(cgroup_v2_set_limits(fd, CGROUP_MEMORY, NULL, &limits), 0);
+}
+
+/* A made-up machine: vda with a partition, a disk mounted whole and twice, things without a device. */
+Test(cgroup_v2, io_devices) {
+        static const char mountinfo[] = "22 1 254:1 / / rw,relatime - ext4 /dev/vda1 rw\n"
+                                        "23 22 254:1 /srv /srv rw - ext4 /dev/vda1 rw\n"
+                                        "24 22 0:21 / /proc rw - proc proc rw\n"
+                                        "25 22 8:16 / /data rw - xfs /dev/sdb rw\n"
+                                        "26 22 0:40 / /var rw - btrfs /dev/sdc rw\n"
+                                        "garbage\n"
+                                        "27 22 9";
+        _cleanup_free_ char *sysfs = path_of("sys"), *link = path_of("sys/dev/block/254:1");
+        CgroupIoDevices devices;
+
+        for (const char *const *p = (const char *const[]){ "sys", "sys/dev", "sys/dev/block", "sys/vda", "sys/vda/vda1",
+                                                           NULL };
+             *p; p++) {
+                _cleanup_free_ char *path = path_of(*p);
+
+                cr_assert_eq(mkdir(path, 0755), 0);
+        }
+        make_file("sys/vda", "dev", "254:0\n");
+        make_file("sys/vda/vda1", "partition", "1\n");
+        cr_assert_eq(symlink("../../vda/vda1", link), 0);
+
+        cgroup_io_find_devices(mountinfo, sysfs, &devices);
+        cr_assert_eq(devices.n, 2);
+        cr_assert_eq(devices.device[0].major, 254);
+        cr_assert_eq(devices.device[0].minor, 0);
+        cr_assert_eq(devices.device[1].major, 8);
+        cr_assert_eq(devices.device[1].minor, 16);
 }
 
 /* The whole of a tree as a service with delegated controllers makes it: everything but the kernel. */

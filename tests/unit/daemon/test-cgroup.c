@@ -267,7 +267,7 @@ Test(cgroup, memory_limit) {
         _cleanup_(cgroup_releasep) Cgroup *g = NULL;
         CgroupCounters before, after;
         CgroupUsage usage;
-        uint64_t peak;
+        CgroupDetails details;
 
         need(CGROUP_MEMORY);
         g = make("memory");
@@ -280,9 +280,9 @@ Test(cgroup, memory_limit) {
         cr_assert_eq(after.oom_kills, 1);
         cr_assert_eq(cgroup_read_usage(g, &usage), 0);
         cr_assert_eq(usage.processes, 0);
-        cr_assert_eq(cgroup_read_memory_peak(g, &peak), 0);
-        cr_assert_gt(peak, 8 * MIB);
-        cr_assert_leq(peak, 16 * MIB);
+        cr_assert(cgroup_read_details(g, &details) & CGROUP_MEMORY);
+        cr_assert_gt(details.memory_peak_bytes, 8 * MIB);
+        cr_assert_leq(details.memory_peak_bytes, 16 * MIB);
 }
 
 /* Exits with the number of children it could have. */

@@ -152,14 +152,17 @@ Test(config, lower_maximum_lowers_the_default) {
 }
 
 Test(config, unknown_keys) {
-        refuse("{\"x\":1}", "F: x: unknown key; known: defaults, max, session, user, audit, environments");
+        refuse("{\"x\":1}", "F: x: unknown key; known: defaults, max, session, user, audit, environments, "
+               "require_limits");
         refuse("{\"max\":{\"memory\":1}}",
-               "F: max.memory: unknown key; known: timeout_seconds, memory_mb, cpus, disk_mb, processes");
+               "F: max.memory: unknown key; known: timeout_seconds, memory_mb, cpus, disk_mb, processes, "
+               "cpu_weight, io_weight, io_read_mbps, io_write_mbps");
         refuse("{\"environments\":{\"py\":{\"foo\":1}}}",
                "F: environments.py.foo: unknown key; known: preset, interpreters, description, "
                "timeout_seconds, memory_mb, cpus");
         refuse("{\"a\\u001b[2J\":1}",
-               "F: 'a\\x1b[2J': unknown key; known: defaults, max, session, user, audit, environments");
+               "F: 'a\\x1b[2J': unknown key; known: defaults, max, session, user, audit, environments, "
+               "require_limits");
 }
 
 Test(config, wrong_types) {

@@ -204,15 +204,16 @@ Test(turn_reply, more_output_than_an_agent_may_send) {
 }
 
 Test(turn_reply, limits) {
-        const Limits limits = { .memory_mb = 512, .processes = 64 };
-        const CgroupCounters before = { .oom_kills = 1, .process_hits = 5 }, same = before;
+        const Limits limits = { .memory_mb = 512, .processes = 64, .cpus = 0.5 };
 
-        cr_assert_eq(turn_describe_limits(turn, &limits, &before, &same), 0);
-        check_notice("");
-        cr_assert_eq(turn_describe_limits(turn, &limits, &before,
-                                          &(CgroupCounters) { .oom_kills = 2, .process_hits = 9 }), 0);
-        check_notice("Memory limit 512 MB reached: a process was killed. Use less memory at once, or ask for more when "
-                     "the session is created.\nProcess limit 64 reached: starting a process or thread failed.");
+        for (TurnHit h = 0; h < _TURN_HIT_MAX; h++)
+                cr_assert_eq(turn_describe_hit(turn, &limits, h), 0);
+        check_notice("Memory limit 512 MB reached: a process was killed. Use less memory at once, or give the session "
+                     "more ('sandboxctl set').\n"
+                     "Out of memory: a process was killed, because all your sessions together, or the machine, reached "
+                     "their limit. End sessions that are not needed.\n"
+                     "Process limit 64 reached: starting a process or thread failed.\n"
+                     "CPU limit 0.5 reached: the turn was held back for a good part of its time.");
 }
 
 Test(turn_reply, streamed_output) {

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Set: the limits of a living session. */
+
+#include <math.h>
+
+#include "daemon/api-private.h"
+#include "daemon/session-reply.h"
+
+typedef struct SetParameters {
+        const char *session;
+        const char *project;
+        uint64_t memory_mb;     /* these: 0 is not asked */
+        uint64_t processes;
+        uint64_t cpu_weight;
+        double cpus;
+        double io_read_mbps;    /* these: negative is not asked, 0 is no bound */
+        double io_write_mbps;
+} SetParameters;
+
+static const JsonField set_table[] = {
+        { "session", JSON_KIND_STRING, offsetof(SetParameters, session), JSON_MANDATORY },
+        { "project", JSON_KIND_STRING, offsetof(SetParameters, project) },
+        { "memory_mb", JSON_KIND_UINT, offsetof(SetParameters, memory_mb) },
+        { "processes", JSON_KIND_UINT, offsetof(SetParameters, processes) },
+        { "cpu_weight", JSON_KIND_UINT, offsetof(SetParameters, cpu_weight) },
+        { "cpus", JSON_KIND_NUMBER, offsetof(SetParameters, cpus) },
+        { "io_read_mbps", JSON_KIND_NUMBER, offsetof(SetParameters, io_read_mbps) },
+        { "io_write_mbps", JSON_KIND_NUMBER, offsetof(SetParameters, io_write_mbps) },
+        {},
+};
+
+static double asked_rate(double parameter) {
+        return parameter < 0 ? 0 : parameter == 0 ? INFINITY : parameter;
+}
+
+static LimitsRequest asked_limits(const SetParameters *p) {
+        return (LimitsRequest) {
+                .memory_mb = p->memory_mb,
+                .processes = p->processes,
+                .cpu_weight = p->cpu_weight,
+                .cpus = p->cpus,
+                .io_read_mbps = asked_rate(p->io_read_mbps),
+                .io_write_mbps = asked_rate(p->io_write_mbps),
+        };
+}
+
+/* The controllers that a request needs. */
+static unsigned asked_features(const LimitsRequest *ask) {
+        return (ask->memory_mb > 0 ? CGROUP_MEMORY : 0) | (ask->processes > 0 ? CGROUP_PIDS : 0) |
+               (ask->cpus != 0 || ask->cpu_weight > 0 ? CGROUP_CPU : 0) |
+               (ask->io_read_mbps != 0 || ask->io_write_mbps != 0 ? CGROUP_IO : 0);
+}
+
+static int refuse_features(VarlinkLink *link, unsigned missing) {
+        return api_error(link, API_ERROR("NotSupported"), NULL, NULL,
+                         "This sandboxd has no %s controller for its sessions, so that limit cannot be changed; "
+                         "'sandboxctl doctor' says why.",
+                         missing & CGROUP_MEMORY  ? "memory"
+                         : missing & CGROUP_PIDS  ? "pids"
+                         : missing & CGROUP_CPU   ? "cpu"
+                                                  : "io (cgroup v2)");
+}
+
+/* The kernel would kill to get below the new limit. 1: refused, and answered. */
+static int check_memory(VarlinkLink *link, Session *s, const Limits *limits) {
+        const Manager *m = s->manager;
+        CgroupUsage usage = {};
+        int r;
+
+        if (limits->memory_mb > s->limits.memory_mb &&
+            s->user->memory_mb - s->limits.memory_mb + limits->memory_mb > m->config->user.memory_mb_max)
+                r = api_error(link, API_ERROR("LimitExceeded"), "limit", "memory",
+                              "The memory limits of all sessions of this user together would pass "
+                              "user.max_memory_mb. End one with 'sandboxctl kill', or ask for less.");
+        else if (limits->memory_mb < s->limits.memory_mb && cgroup_read_usage(s->cgroup, &usage) >= 0 &&
+                 usage.memory_bytes >= limits->memory_mb * MIB)
+                r = api_error(link, API_ERROR("LimitExceeded"), "limit", "memory",
+                              "Session '%s' uses %" PRIu64 " MB of memory now, files in /workspace included: set more "
+                              "than that, or free some first.",
+                              s->name ?: s->id, (usage.memory_bytes + MIB - 1) / MIB);
+        else
+                return 0;
+        return r < 0 ? r : 1;
+}
+
+static int reply_set(VarlinkLink *link, Session *s, const char *notice) {
+        _cleanup_(buffer_done) Buffer reply = {};
+        JsonWriter w = JSON_WRITER(&reply);
+
+        json_write_object(&w, NULL);
+        session_reply_write(s, /* details= */ true, &w, "session");
+        json_write_string(&w, "notice", notice);
+        json_write_object_end(&w);
+        if (w.error < 0)
+                return w.error;
+        (void) varlink_reply_text(link, buffer_data(&reply), buffer_size(&reply));
+        return 0;
+}
+
+static int set_limits(VarlinkLink *link, Session *s, const LimitsRequest *ask) {
+        const Manager *m = s->manager;
+        _cleanup_free_ char *notice = NULL;
+        Limits limits;
+        int r;
+
+        r = limits_apply(&s->limits, &m->config->max, ask, &limits, &notice);
+        if (r >= 0)
+                r = check_memory(link, s, &limits);
+        if (r != 0)
+                return MIN(r, 0);
+
+        r = session_set_limits(s, &limits, varlink_link_peer(link)->uid);
+        if (r == -ENODEV)
+                return api_error(link, API_ERROR("NotSupported"), NULL, NULL,
+                                 "No block device of this machine takes a bound on its use (io.max).");
+        return r < 0 ? r : reply_set(link, s, notice);
+}
+
+int vl_method_set(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
+        SetParameters p = { .io_read_mbps = -1, .io_write_mbps = -1 };
+        Manager *m = userdata;
+        LimitsRequest ask;
+        unsigned features;
+        Session *s;
+        int r;
+
+        r = api_dispatch(link, parameters, set_table, &p);
+        if (r == 0)
+                r = api_find_session(link, m, p.project, p.session, SESSION_VERB_SET, &s);
+        if (r != 0)
+                return MIN(r, 0);
+
+        ask = asked_limits(&p);
+        features = asked_features(&ask);
+        if (features == 0)
+                return varlink_error_invalid(link, "memory_mb",
+                                             "Set needs at least one of memory_mb, cpus, cpu_weight, processes, "
+                                             "io_read_mbps, io_write_mbps.");
+        if (!s->cgroup || !cgroup_tree_has(m->cgroups, features))
+                return refuse_features(link, s->cgroup ? features & ~cgroup_tree_features(m->cgroups) : features);
+        return set_limits(link, s, &ask);
+}
