@@ -44,6 +44,7 @@ uninstall:
 .PHONY: install uninstall
 
 # The Debian package, from a copy of what is here, with debhelper; the result is $(BUILD)/deb/*.deb.
+# Not all of build-essential is needed.
 DEB := $(abspath $(BUILD))/deb
 
 deb:
@@ -52,7 +53,7 @@ deb:
 	        --exclude='$(patsubst $(CURDIR)/%,./%,$(abspath $(BUILD)))' -cf - . | tar -xf - -C $(DEB)/source
 	$(Q)cd $(DEB)/source && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD \
 	        DEB_BUILD_OPTIONS="$${DEB_BUILD_OPTIONS:+$$DEB_BUILD_OPTIONS }noautodbgsym" \
-	        dpkg-buildpackage --unsigned-source --unsigned-changes --build=binary
+	        dpkg-buildpackage --unsigned-source --unsigned-changes --build=binary --ignore-builtin-builddeps
 	$(Q)rm -rf $(DEB)/source
 
 .PHONY: deb
