@@ -4,27 +4,28 @@
 
 #include "ctl/arguments.h"
 
+#include <unistd.h>
+
 #include "ctl/die.h"
 
 void no_arguments(int argc, char *argv[]) {
         if (argc > 1)
-                die_usage("%s: takes no argument", argv[0]);
+                die_usage("%s: unexpected argument '%s'", argv[0], argv[1]);
 }
 
-/* One flag letter, or nothing. */
-bool parse_flag(int argc, char *argv[], const char *letter) {
-        bool set = false;
+unsigned take_flags(int *argc, char *argv[], const char *letters) {
+        unsigned flags = 0;
+        int o;
 
-        for (int i = 1; i < argc; i++)
-                if (argv[i][0] == '-' && streq(argv[i] + 1, letter))
-                        set = true;
-                else
-                        die_usage("%s: unexpected argument '%s'", argv[0], argv[i]);
-        return set;
-}
+        optind = 0;
+        while ((o = getopt(*argc, argv, letters)) >= 0) {
+                const char *letter = strchr(letters, o);
 
-const char *one_session(int argc, char *argv[]) {
-        if (argc != 2 || argv[1][0] == '-')
-                die_usage("%s: name one session (see 'sandboxctl list')", argv[0]);
-        return argv[1];
+                if (o == '?' || !letter)
+                        die_usage("%s: bad option", argv[0]);
+                flags |= 1U << (letter - letters);
+        }
+        memmove(argv + 1, argv + optind, (size_t) (*argc - optind + 1) * sizeof(*argv)); /* with its NULL */
+        *argc -= optind - 1;
+        return flags;
 }

@@ -6,6 +6,7 @@
 #include "lib/macro.h"
 
 void no_arguments(int argc, char *argv[]);
-/* One flag letter, or nothing. */
-bool parse_flag(int argc, char *argv[], const char *letter);
-const char *one_session(int argc, char *argv[]);
+
+/* Flag letters (at most 32): the bits of those that are there, by their places in letters. They are taken out of
+ * argv, and *argc is lowered by as many. */
+unsigned take_flags(int *argc, char *argv[], const char *letters);

@@ -88,7 +88,7 @@ int print_error(const Context *c, const char *error, const char *message, json_o
         return EXIT_FAILURE;
 }
 
-static int connect_daemon(Context *c) {
+int call_connect(Context *c) {
         _cleanup_free_ char *why = NULL;
         int r;
 
@@ -100,7 +100,7 @@ int call_begin(Context *c, const char *method, json_object *params, VarlinkFlags
         _cleanup_json_ json_object *owned = params;
         int r;
 
-        r = connect_daemon(c);
+        r = call_connect(c);
         if (r != 0)
                 return r;
 
@@ -141,7 +141,7 @@ static char *explain_version(const VarlinkReply *reply) {
         return text;
 }
 
-static int print_reply_error(const Context *c, const VarlinkReply *reply) {
+int print_reply_error(const Context *c, const VarlinkReply *reply) {
         _cleanup_free_ char *made = explain_version(reply);
         const char *message = made ?: get_string(reply->parameters, "message", NULL);
 
@@ -153,20 +153,24 @@ static int print_reply_error(const Context *c, const VarlinkReply *reply) {
         return print_error(c, reply->error, message, reply->parameters);
 }
 
+int print_receive_error(const Context *c, int error) {
+        if (error == -ECONNRESET)
+                return print_error(c, "io.nixsandbox.Internal",
+                                   "sandboxd went away before it answered. A running turn may be lost; see "
+                                   "'sandboxctl list'.",
+                                   NULL);
+        return print_error(c, "io.nixsandbox.Internal", "What answers on the socket does not speak varlink.",
+                           NULL);
+}
+
 int call_next(Context *c, VarlinkReply *ret) {
         _cleanup_(varlink_reply_done) VarlinkReply reply = {};
         int r;
 
         /* Every turn has a bound of its own in the daemon, and a daemon that ends closes the connection. */
         r = varlink_client_receive(c->client, USEC_INFINITY, &reply);
-        if (r == -ECONNRESET)
-                return print_error(c, "io.nixsandbox.Internal",
-                                   "sandboxd went away before it answered. A running turn may be lost; see "
-                                   "'sandboxctl list'.",
-                                   NULL);
         if (r < 0)
-                return print_error(c, "io.nixsandbox.Internal",
-                                   "What answers on the socket does not speak varlink.", NULL);
+                return print_receive_error(c, r);
         if (reply.error)
                 return print_reply_error(c, &reply);
 

@@ -33,6 +33,8 @@ json_object *params_list(const Context *c, bool all);
 /* Adds that the session may be another user's, and whether polkit may ask. */
 void params_others(const Context *c, json_object *p);
 
+/* Connects if that was not done yet. On failure the reason was printed, and the exit status is returned. */
+int call_connect(Context *c);
 /* Begins a call; takes params. On failure the reason was printed, and the exit status is returned. */
 int call_begin(Context *c, const char *method, json_object *params, VarlinkFlags flags);
 /* The next reply. 0: *ret is set (varlink_reply_done() it); else the reason was printed, as JSON with
@@ -45,5 +47,8 @@ int fetch(Context *c, const char *method, json_object *params, VarlinkReply *ret
 
 /* One error object ({"error","message","parameters"}) or sentence; returns the exit status 1. */
 int print_error(const Context *c, const char *error, const char *message, json_object *parameters);
+/* The same for an error reply, and for what varlink_client_receive() gave. */
+int print_reply_error(const Context *c, const VarlinkReply *reply);
+int print_receive_error(const Context *c, int error);
 
 void print_json(json_object *o);

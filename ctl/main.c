@@ -99,6 +99,9 @@ int main(int argc, char *argv[]) {
         if (optind >= argc)
                 die_usage("which verb?");
         verb = find_verb(argv[optind]);
+        if (context.host && verb->is_local)
+                die_usage("%s is about this machine: run 'ssh %s sandboxctl %s'", verb->name, context.host,
+                          verb->name);
         context_init(&context);
         return verb->handler(&context, argc - optind, argv + optind);
 }

@@ -72,6 +72,17 @@ static void say_unmatched(const Context *c, const char *word) {
         (void) print_error(c, "io.nixsandbox.NoSuchSession", message, parameters);
 }
 
+bool selection_say_unmatched(const Context *c, const Selection *s, json_object *sessions) {
+        bool unmatched = false;
+
+        for (size_t i = 0; i < s->n_words; i++)
+                if (!any_matches(s->words[i], s, sessions)) {
+                        say_unmatched(c, s->words[i]);
+                        unmatched = true;
+                }
+        return unmatched;
+}
+
 static int resolve_from_list(Context *c, const Selection *s, Targets *t) {
         _cleanup_(varlink_reply_done) VarlinkReply reply = {};
         json_object *sessions;
@@ -82,11 +93,7 @@ static int resolve_from_list(Context *c, const Selection *s, Targets *t) {
                 return r;
 
         sessions = get_array(reply.parameters, "sessions");
-        for (size_t i = 0; i < s->n_words; i++)
-                if (!any_matches(s->words[i], s, sessions)) {
-                        say_unmatched(c, s->words[i]);
-                        t->failed = true;
-                }
+        t->failed = selection_say_unmatched(c, s, sessions);
         for (size_t i = 0; i < json_object_array_length(sessions); i++) {
                 json_object *session = json_object_array_get_idx(sessions, i);
 
@@ -97,7 +104,8 @@ static int resolve_from_list(Context *c, const Selection *s, Targets *t) {
 }
 
 int selection_resolve(Context *c, const Selection *s, Targets *ret) {
-        bool list = s->everything || s->has_uid;
+        /* A name of another user's session means nothing to the daemon. */
+        bool list = s->everything || s->others;
 
         for (size_t i = 0; i < s->n_words; i++)
                 list |= word_is_pattern(s->words[i]);
@@ -106,5 +114,32 @@ int selection_resolve(Context *c, const Selection *s, Targets *ret) {
 
         for (size_t i = 0; i < s->n_words; i++)
                 targets_add(ret, s->words[i], s->words[i]);
+        return 0;
+}
+
+static int say_several(const Context *c, const char *word, const Targets *t) {
+        _cleanup_free_ char *message = NULL;
+
+        if (asprintf(&message, "%zu sessions match '%s'. Give the id of one; see 'sandboxctl list'.", t->n, word) < 0)
+                die_oom();
+        return print_error(c, "io.nixsandbox.BadName", message, NULL);
+}
+
+int select_one(Context *c, const char *word, bool others, json_object **ret_params) {
+        const Selection s = { .words = &word, .n_words = 1, .others = others };
+        _cleanup_(targets_done) Targets t = {};
+        int r;
+
+        r = selection_resolve(c, &s, &t);
+        if (r != 0)
+                return r;
+        if (t.n == 0)
+                return EXIT_FAILURE; /* which was said */
+        if (t.n > 1)
+                return say_several(c, word, &t);
+
+        *ret_params = params_session(c, t.items[0].session);
+        if (others)
+                params_others(c, *ret_params);
         return 0;
 }

@@ -35,6 +35,12 @@ bool selection_matches(const Selection *s, json_object *session);
 /* Whether it says "everything" (of somebody) without naming anything. */
 bool selection_is_open(const Selection *s);
 
+/* Says which of the words match none of these; whether there was one. */
+bool selection_say_unmatched(const Context *c, const Selection *s, json_object *sessions);
+
 /* 0, or the exit status after an error was printed. */
 int selection_resolve(Context *c, const Selection *s, Targets *ret);
 void targets_done(Targets *t);
+
+/* Parameters of a call about one session. 0, or the exit status after an error was printed. */
+int select_one(Context *c, const char *word, bool others, json_object **ret_params);

@@ -31,10 +31,12 @@ const char *session_label(json_object *s) {
         return get_string(s, "name", NULL) ?: get_string(s, "id", "-");
 }
 
-const char *session_user(const Context *c, json_object *s) {
-        uint64_t uid = get_uint(s, "uid");
-
+const char *user_label(const Context *c, uint64_t uid) {
         return c->host ? format_number(uid) : format_user(uid);
+}
+
+const char *session_user(const Context *c, json_object *s) {
+        return user_label(c, get_uint(s, "uid"));
 }
 
 uint64_t megabytes(uint64_t mb) {

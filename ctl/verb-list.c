@@ -58,10 +58,11 @@ static bool has_several_projects(json_object *sessions) {
 int verb_list(Context *c, int argc, char *argv[]) {
         _cleanup_(varlink_reply_done) VarlinkReply reply = {};
         _cleanup_(table_freep) Table *t = NULL;
-        bool all = parse_flag(argc, argv, "a"), projects, done;
+        bool all = take_flags(&argc, argv, "a"), projects, done;
         json_object *sessions;
         int r;
 
+        no_arguments(argc, argv);
         r = fetch(c, "io.nixsandbox.List", params_list(c, all), &reply, &done);
         if (done)
                 return r;

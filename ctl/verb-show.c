@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* show: all about one session; history: its turns. */
+/* show: all about one session, a line for each subject; history: its turns. */
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -9,91 +9,210 @@
 #include "ctl/arguments.h"
 #include "ctl/die.h"
 #include "ctl/format.h"
+#include "ctl/select.h"
+#include "ctl/session-view.h"
 #include "ctl/table.h"
 #include "ctl/verbs.h"
+#include "lib/buffer.h"
 
-static void show_line(const char *name, const char *format, ...) _printf_(2, 3);
-static void show_line(const char *name, const char *format, ...) {
-        _cleanup_free_ char *text = NULL, *safe = NULL;
+/* A line that is put together of what the daemon says; members that it does not know are left out. */
+typedef struct Line {
+        const char *name;
+        Buffer text;
+} Line;
+
+static void line_add(Line *l, const char *format, ...) _printf_(2, 3);
+static void line_add(Line *l, const char *format, ...) {
+        _cleanup_free_ char *text = NULL;
         va_list ap;
         int r;
 
         va_start(ap, format);
         r = vasprintf(&text, format, ap);
         va_end(ap);
-        if (r < 0)
+        if (r < 0 || buffer_printf(&l->text, "%s%s", buffer_size(&l->text) > 0 ? ", " : "", text) < 0)
                 die_oom();
-        safe = printable(text);
-        printf("%14s  %s\n", name, safe);
 }
 
-static void show_session(json_object *s) {
-        show_line("name", "%s", get_string(s, "name", "- (a run without a session)"));
-        show_line("id", "%s", get_string(s, "id", "-"));
-        show_line("user", "%s", format_user(get_uint(s, "uid")));
-        show_line("project", "%s", get_string(s, "project", "-"));
-        show_line("environment", "%s", get_string(s, "environment", "-"));
-        show_line("state", "%s%s", get_string(s, "state", "-"),
-                  get_bool(s, "busy") ? ", a turn is running" : "");
-        show_line("created", "%s", format_time(get_uint(s, "created_usec")));
-        show_line("idle for", "%s", format_duration(get_uint(s, "idle_usec")));
-        show_line("turns", "%" PRIu64 ", %" PRIu64 " waiting", get_uint(s, "turns"), get_uint(s, "queued"));
-        show_line("turn time", "%s", format_duration(get_uint(s, "turn_usec")));
+static void line_end(Line *l) {
+        _cleanup_free_ char *text = NULL, *safe = NULL;
+
+        if (buffer_size(&l->text) == 0)
+                return;
+        if (buffer_take(&l->text, &text, NULL) < 0)
+                die_oom();
+        safe = printable(text);
+        printf("%s%13s:%s %s\n", style_begin(STYLE_DIM), l->name, style_end(STYLE_DIM), safe);
+}
+
+static void show_text(const char *name, const char *text) {
+        Line l = { .name = name };
+
+        line_add(&l, "%s", text);
+        line_end(&l);
+}
+
+static void show_state(const Context *c, json_object *s) {
+        Line l = { .name = "state" };
+
+        line_add(&l, "%s", get_string(s, "state", "-"));
+        if (get_bool(s, "busy"))
+                line_add(&l, "a turn is running");
+        if (has_value(s, "frozen_usec") && get_uint(s, "frozen_usec") > 0)
+                line_add(&l, "since %s", format_time(get_uint(s, "frozen_usec")));
+        if (has_value(s, "frozen_by"))
+                line_add(&l, "frozen by %s", user_label(c, get_uint(s, "frozen_by")));
+        line_end(&l);
+}
+
+static void show_interpreters(json_object *s) {
+        json_object *names = get_array(s, "interpreters");
+        Line l = { .name = "interpreters" };
+
+        for (size_t i = 0; i < json_object_array_length(names); i++)
+                line_add(&l, "%s", json_object_get_string(json_object_array_get_idx(names, i)) ?: "-");
+        line_end(&l);
+}
+
+static void show_turns(json_object *s) {
+        Line l = { .name = "turns" };
+
+        line_add(&l, "%" PRIu64, get_uint(s, "turns"));
+        line_add(&l, "%" PRIu64 " waiting", get_uint(s, "queued"));
+        line_add(&l, "%s in all", format_duration(get_uint(s, "turn_usec")));
+        line_add(&l, "each at most %g s", get_number(s, "timeout_seconds"));
+        line_end(&l);
+}
+
+static void show_cpu(json_object *s) {
+        Line l = { .name = "cpu" };
+
         if (has_value(s, "cpu_usec"))
-                show_line("cpu time", "%s of %g CPUs", format_duration(get_uint(s, "cpu_usec")),
-                          get_number(s, "cpus"));
+                line_add(&l, "%s used", format_duration(get_uint(s, "cpu_usec")));
+        line_add(&l, "at most %g CPUs", get_number(s, "cpus"));
+        if (has_value(s, "cpu_weight"))
+                line_add(&l, "weight %" PRIu64, get_uint(s, "cpu_weight"));
+        if (has_value(s, "throttled_usec"))
+                line_add(&l, "%s throttled", format_duration(get_uint(s, "throttled_usec")));
+        line_end(&l);
+}
+
+static void show_memory(json_object *s) {
+        Line l = { .name = "memory" };
+
         if (has_value(s, "memory_bytes"))
-                show_line("memory", "%s of %" PRIu64 " MB", format_bytes(get_uint(s, "memory_bytes")),
-                          get_uint(s, "memory_mb"));
+                line_add(&l, "%s used", format_bytes(get_uint(s, "memory_bytes")));
+        if (has_value(s, "memory_peak_bytes"))
+                line_add(&l, "%s at its peak", format_bytes(get_uint(s, "memory_peak_bytes")));
+        line_add(&l, "at most %" PRIu64 " MB", get_uint(s, "memory_mb"));
+        line_add(&l, "of them %" PRIu64 " MB for files", get_uint(s, "workspace_mb"));
+        if (has_value(s, "oom_kills"))
+                line_add(&l, "%" PRIu64 " processes killed for it", get_uint(s, "oom_kills"));
+        line_end(&l);
+}
+
+static void show_processes(json_object *s) {
+        Line l = { .name = "processes" };
+
         if (has_value(s, "processes"))
-                show_line("processes", "%" PRIu64 " of %" PRIu64, get_uint(s, "processes"),
-                          get_uint(s, "processes_max"));
-        show_line("/workspace", "at most %" PRIu64 " MB, in memory", get_uint(s, "workspace_mb"));
-        show_line("turn timeout", "%g s", get_number(s, "timeout_seconds"));
-        show_line("cgroup", "%s", get_string(s, "cgroup", "none"));
+                line_add(&l, "%" PRIu64, get_uint(s, "processes"));
+        line_add(&l, "at most %" PRIu64, get_uint(s, "processes_max"));
+        if (has_value(s, "process_hits"))
+                line_add(&l, "%" PRIu64 " refused", get_uint(s, "process_hits"));
+        line_end(&l);
+}
+
+static void show_io(json_object *s) {
+        static const struct {
+                const char *bytes, *limit, *word;
+        } table[] = {
+                { "io_read_bytes",  "io_read_mbps",  "read"    },
+                { "io_write_bytes", "io_write_mbps", "written" },
+        };
+        Line l = { .name = "io" };
+
+        for (size_t i = 0; i < ELEMENTSOF(table); i++) {
+                if (has_value(s, table[i].bytes))
+                        line_add(&l, "%s %s", format_bytes(get_uint(s, table[i].bytes)), table[i].word);
+                if (get_number(s, table[i].limit) > 0)
+                        line_add(&l, "at most %g MB/s %s", get_number(s, table[i].limit), table[i].word);
+        }
+        line_end(&l);
+}
+
+static void show_session(const Context *c, json_object *s) {
+        show_text("name", get_string(s, "name", "- (a run without a session)"));
+        show_text("id", get_string(s, "id", "-"));
+        show_text("user", session_user(c, s));
+        show_text("project", get_string(s, "project", "-"));
+        show_text("environment", get_string(s, "environment", "-"));
+        show_interpreters(s);
+        show_state(c, s);
+        show_text("created", format_time(get_uint(s, "created_usec")));
+        show_text("idle", format_duration(get_uint(s, "idle_usec")));
+        show_turns(s);
+        show_cpu(s);
+        show_memory(s);
+        show_processes(s);
+        show_io(s);
+        show_text("cgroup", get_string(s, "cgroup", "none"));
+}
+
+static int parse_one(Context *c, int argc, char *argv[], json_object **ret_params) {
+        bool others = take_flags(&argc, argv, "a");
+
+        if (argc != 2)
+                die_usage("%s: name one session (see 'sandboxctl list')", argv[0]);
+        return select_one(c, argv[1], others, ret_params);
 }
 
 int verb_show(Context *c, int argc, char *argv[]) {
         _cleanup_(varlink_reply_done) VarlinkReply reply = {};
-        json_object *session;
+        json_object *p, *session;
         bool done;
         int r;
 
-        r = fetch(c, "io.nixsandbox.Show", params_session(c, one_session(argc, argv)), &reply, &done);
-        if (!done && json_object_object_get_ex(reply.parameters, "session", &session))
-                show_session(session);
+        r = parse_one(c, argc, argv, &p);
+        if (r == 0)
+                r = fetch(c, "io.nixsandbox.Show", p, &reply, &done);
+        if (r == 0 && !done && json_object_object_get_ex(reply.parameters, "session", &session))
+                show_session(c, session);
         return r;
+}
+
+static void add_turn(Table *t, json_object *e) {
+        const char *code = get_string(e, "code", "");
+        size_t line = strcspn(code, "\n");
+
+        table_add(t, "%" PRIu64, get_uint(e, "turn"));
+        table_add(t, "%s", format_time(get_uint(e, "time_usec")));
+        table_add(t, "%s", get_string(e, "interpreter", "-"));
+        table_add(t, "%" PRIu64, get_uint(e, "exit_code"));
+        table_add(t, "%.0f ms", get_number(e, "duration_ms"));
+        table_add(t, "%.*s%s", (int) MIN(line, (size_t) 70), code, line > 70 || code[line] ? " …" : "");
 }
 
 int verb_history(Context *c, int argc, char *argv[]) {
         static const char *const titles[] = { ">TURN", "TIME", "INTERPRETER", ">EXIT", ">TOOK", "CODE" };
         _cleanup_(varlink_reply_done) VarlinkReply reply = {};
         _cleanup_(table_freep) Table *t = NULL;
-        json_object *entries;
+        json_object *entries, *p;
         bool done;
         int r;
 
-        r = fetch(c, "io.nixsandbox.History", params_session(c, one_session(argc, argv)), &reply, &done);
-        if (done)
+        r = parse_one(c, argc, argv, &p);
+        if (r == 0)
+                r = fetch(c, "io.nixsandbox.History", p, &reply, &done);
+        if (r != 0 || done)
                 return r;
 
         entries = get_array(reply.parameters, "entries");
         t = table_new();
         for (size_t i = 0; i < ELEMENTSOF(titles); i++)
                 table_column(t, titles[i]);
-        for (size_t i = 0; i < json_object_array_length(entries); i++) {
-                json_object *e = json_object_array_get_idx(entries, i);
-                const char *code = get_string(e, "code", "");
-                size_t line = strcspn(code, "\n");
+        for (size_t i = 0; i < json_object_array_length(entries); i++)
+                add_turn(t, json_object_array_get_idx(entries, i));
 
-                table_add(t, "%" PRIu64, get_uint(e, "turn"));
-                table_add(t, "%s", format_time(get_uint(e, "time_usec")));
-                table_add(t, "%s", get_string(e, "interpreter", "-"));
-                table_add(t, "%" PRIu64, get_uint(e, "exit_code"));
-                table_add(t, "%.0f ms", get_number(e, "duration_ms"));
-                table_add(t, "%.*s%s", (int) MIN(line, (size_t) 70), code,
-                          line > 70 || code[line] ? " …" : "");
-        }
         if (table_rows(t) == 0)
                 puts("No turns yet.");
         else

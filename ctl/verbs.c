@@ -4,24 +4,27 @@
 
 #include "ctl/verbs.h"
 
-
 const Verb verbs[] = {
         { "run", "[-e ENV] [-i INTERPRETER] [-s SESSION] [--timeout S] [--memory MB] [--cpus N] (CODE | -)",
           "run code, in a session or in a sandbox of its own", verb_run },
         { "list", "[-a]", "your sessions, or everyone's", verb_list },
         { "top", "[-ab] [-d SECONDS] [-n N]", "the sessions as they change; h shows its keys", verb_top },
-        { "show", "SESSION", "all about one session", verb_show },
+        { "show", "[-a] SESSION", "all about one session", verb_show },
+        { "stats", "[-a] [SESSION...]", "what sessions have used of what they may", verb_stats },
+        { "set", "[-a] SESSION LIMIT=VALUE...",
+          "change memory, cpus, processes, cpu-weight, io-read, io-write of a session", verb_set },
         { "kill", "[-y] (SESSION... | [-a] --all | --user USER [SESSION...])",
           "end sessions and everything in them", verb_kill },
         { "freeze", "[-y] (SESSION... | ...)", "stop sessions until they are thawed", verb_freeze },
         { "thaw", "[-y] (SESSION... | ...)", "let them go on", verb_thaw },
         { "interrupt", "[-y] (SESSION... | ...)", "stop the turn that runs, keep the state", verb_interrupt },
-        { "history", "SESSION", "the turns of a session", verb_history },
-        { "events", "[-f]", "what happened, and with -f what happens", verb_events },
+        { "history", "[-a] SESSION", "the turns of a session", verb_history },
+        { "events", "[-af]", "what happened, and with -f what happens", verb_events },
         { "audit", "[-n LINES] [-f FILE|DIR] [verify [--expect SEQ:HASH]]",
-          "the last lines of the audit trail, or whether all of it is as it was written", verb_audit },
+          "the last lines of the audit trail, or whether all of it is as it was written", verb_audit,
+          .is_local = true },
         { "envs", "", "environments that sessions can be made from", verb_envs },
         { "doctor", "", "what this machine offers, what is missing, and how to mend it", verb_doctor },
-        { "bridge", "", NULL, verb_bridge },
+        { "bridge", "", NULL, verb_bridge, .is_local = true },
         {},
 };

@@ -12,6 +12,7 @@ typedef struct Verb {
         const char *arguments; /* for the help */
         const char *help;      /* NULL: for programs, and not in the help */
         VerbHandler handler;
+        bool is_local;          /* not with --host */
 } Verb;
 
 extern const Verb verbs[]; /* ends with a NULL name */
@@ -19,6 +20,8 @@ extern const Verb verbs[]; /* ends with a NULL name */
 int verb_run(Context *c, int argc, char *argv[]);
 int verb_list(Context *c, int argc, char *argv[]);
 int verb_top(Context *c, int argc, char *argv[]);
+int verb_stats(Context *c, int argc, char *argv[]);
+int verb_set(Context *c, int argc, char *argv[]);
 int verb_show(Context *c, int argc, char *argv[]);
 int verb_kill(Context *c, int argc, char *argv[]);
 int verb_freeze(Context *c, int argc, char *argv[]);

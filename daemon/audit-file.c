@@ -379,7 +379,7 @@ int audit_file_write(AuditFile *f, const char *bodies, size_t size, size_t *ret_
         while (n < 0 && errno == EINTR);
         if (n != (ssize_t) buffer_size(&batch)) {
                 r = n < 0 ? -errno : -ENOSPC;
-                f->dirty = n > 0;
+                f->dirty = n > 0 && ftruncate(f->fd, (off_t) f->size) < 0;
                 return r;
         }
 

@@ -19,7 +19,7 @@ typedef struct AuditFile {
         uint64_t size;
         AuditHead head; /* of the line written last, in whatever file */
         Buffer first;   /* bodies that must come before any other: this file's first line, a mended end */
-        bool dirty;     /* a write failed: what it may have left behind size is cut off first */
+        bool dirty;     /* half a line of a write that failed stands behind size; it is cut off first */
         char *broken;   /* what did not verify last; NULL: nothing */
         unsigned n_broken; /* how often that was so */
 } AuditFile;

@@ -262,6 +262,23 @@ int cgroup_tree_new_at(const char *name, const char *unified, const char *self_c
         return 0;
 }
 
+/* systemd before 254 starts a service anew in the service's own group, which must not have sessions below it
+ * then. So they are below another unit's group there, named by the environment (units/before-254), and we are
+ * beside them as we would be in its "supervisor". */
+static int add_other_place(char **self_cgroup) {
+        const char *place = getenv("NIX_SANDBOX_CGROUP");
+        char *text;
+
+        if (!place || place[0] != '/' || strchr(place, '\n'))
+                return 0;
+        if (asprintf(&text, "0::%s/supervisor\n%s", place, *self_cgroup ?: "") < 0)
+                return -ENOMEM;
+
+        free(*self_cgroup);
+        *self_cgroup = text;
+        return 0;
+}
+
 int cgroup_tree_new(const char *name, CgroupTree **ret) {
         _cleanup_free_ char *mountinfo = NULL, *self_cgroup = NULL, *unified = NULL;
         int r;
@@ -275,6 +292,9 @@ int cgroup_tree_new(const char *name, CgroupTree **ret) {
         else if (cgroup_unified_mount(mountinfo, &unified) == -ENOMEM)
                 return -ENOMEM;
 
+        r = add_other_place(&self_cgroup);
+        if (r < 0)
+                return r;
         return cgroup_tree_new_at(name, unified, self_cgroup ?: "", ret);
 }
 

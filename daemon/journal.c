@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Tables of message ids, and entries made of them. Keeps nothing. */
+/*
+ * Tables of message ids, and entries made of them. libsystemd sends to the journal with a call that blocks when
+ * the journal does not read, as one that hangs does not; so an entry is only sent when a second socket, connected
+ * to the same place for nothing else, can be written to. An entry that cannot be sent is dropped: the audit trail
+ * has it, too. The socket is all that is kept here.
+ */
 
 #include "daemon/journal.h"
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <systemd/sd-journal.h>
 
 #include "lib/buffer.h"
+#include "lib/fd-util.h"
 #include "lib/log.h"
+
+#define JOURNAL_SOCKET "/run/systemd/journal/socket"
 
 /* More than any event has. */
 #define FIELDS_MAX 24U
@@ -35,7 +46,6 @@ static const MessageKind event_kinds[] = {
         { "usage_metered", "480ff858f0a64cbf85e2f138e63ff36b", LOG_INFO },
         { "torn_down", "58fac27c7ac34ca68caf34494a09c8cc", LOG_INFO },
         { "adopted", "99c1c594b58c4abb9fe08763c71ef4e6", LOG_NOTICE },
-        { "lost", "d975360157cb46f2826e119274276002", LOG_WARNING },
         { "access_granted", "aeea3d8dc67a4b28ac7c616e1d820074", LOG_NOTICE },
         { "access_denied", "4b38fed6ca054a52ad6e30aefa5da980", LOG_WARNING },
         { "sandboxd_started", "b5feba2ed92d4cacaa847e2c8d3672ad", LOG_INFO },
@@ -48,6 +58,8 @@ static const MessageKind audit_kinds[_JOURNAL_MESSAGE_MAX] = {
         [JOURNAL_AUDIT_GAP] = { "audit_gap", "a2991de8a04a486092ad0d472821994d", LOG_WARNING },
         [JOURNAL_AUDIT_BROKEN] = { "audit_broken", "0e6814fd45bf40b09bb4b07b2c14ee51", LOG_ERR },
 };
+
+static int probe_fd = -EBADF;
 
 /* An entry while it is put together: NAME=value texts, one after the other. */
 typedef struct Entry {
@@ -105,12 +117,34 @@ static void entry_add_common(Entry *e, const MessageKind *kind, const AuditHead 
         }
 }
 
+static void probe_connect(void) {
+        static const struct sockaddr_un address = { AF_UNIX, JOURNAL_SOCKET };
+
+        probe_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        if (probe_fd >= 0 && connect(probe_fd, (const struct sockaddr *) &address, sizeof(address)) < 0)
+                probe_fd = safe_close(probe_fd);
+}
+
+static bool journal_takes_entries(void) {
+        struct pollfd p = { .events = POLLOUT };
+
+        if (probe_fd < 0)
+                probe_connect();
+        p.fd = probe_fd;
+        if (p.fd < 0 || poll(&p, 1, /* timeout= */ 0) <= 0)
+                return false;
+        if (p.revents == POLLOUT)
+                return true;
+        probe_fd = safe_close(probe_fd); /* it is another journal by now */
+        return false;
+}
+
 static void entry_send(Entry *e) {
         struct iovec iov[FIELDS_MAX];
 
         for (size_t i = 0; i < e->n; i++)
                 iov[i] = (struct iovec){ (void *) buffer_data(&e->text[i]), buffer_size(&e->text[i]) };
-        if (e->error >= 0)
+        if (e->error >= 0 && journal_takes_entries())
                 (void) sd_journal_sendv(iov, (int) e->n);
         for (size_t i = 0; i < e->n; i++)
                 buffer_done(&e->text[i]);

@@ -22,7 +22,7 @@ static void buffer_reset(Buffer *b) {
                 buffer_done(b);
 }
 
-int buffer_reserve(Buffer *b, size_t n, char **ret) {
+int buffer_grow(Buffer *b, size_t n, char **ret) {
         size_t size = buffer_size(b), needed, wanted;
         char *data;
 
@@ -47,16 +47,6 @@ int buffer_reserve(Buffer *b, size_t n, char **ret) {
 
         *ret = b->data + b->end;
         return 0;
-}
-
-void buffer_commit(Buffer *b, size_t n) {
-        assert(n <= b->allocated - b->end);
-
-        b->end += n;
-
-        /* Room was made for a read that gave nothing. */
-        if (buffer_size(b) == 0)
-                buffer_reset(b);
 }
 
 int buffer_append(Buffer *b, const void *data, size_t size) {

@@ -28,8 +28,8 @@ static inline size_t buffer_size(const Buffer *b) {
 
 /* Makes room for n more bytes and gives the place to write them; then buffer_commit() what was written.
  * -ENOMEM. */
-int buffer_reserve(Buffer *b, size_t n, char **ret);
-void buffer_commit(Buffer *b, size_t n);
+static inline int buffer_reserve(Buffer *b, size_t n, char **ret);
+static inline void buffer_commit(Buffer *b, size_t n);
 
 int buffer_append(Buffer *b, const void *data, size_t size);
 int buffer_append_str(Buffer *b, const char *s);
@@ -39,3 +39,26 @@ void buffer_done(Buffer *b);
 
 /* Hands the content over as an allocated, NUL-terminated string and empties the buffer. */
 int buffer_take(Buffer *b, char **ret, size_t *ret_size);
+
+/* The rest is inline because messages are written in pieces of a few bytes. */
+
+/* buffer_reserve() where there is no room yet. */
+int buffer_grow(Buffer *b, size_t n, char **ret);
+
+static inline int buffer_reserve(Buffer *b, size_t n, char **ret) {
+        if (!b->data || b->allocated - b->end < n)
+                return buffer_grow(b, n, ret);
+
+        *ret = b->data + b->end;
+        return 0;
+}
+
+static inline void buffer_commit(Buffer *b, size_t n) {
+        assert(n <= b->allocated - b->end);
+
+        b->end += n;
+
+        /* Room was made for a read that gave nothing: an empty buffer keeps no memory. */
+        if (b->end == b->start)
+                buffer_consume(b, 0);
+}

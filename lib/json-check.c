@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * json-c 0.16 in its strict mode still takes NaN, Infinity, -01, 1., control characters in strings,
- * "a\u0000b" as the member "a", and 2^64 as 2^64-1. This is one pass over the text that refuses such
- * tokens and leaves the grammar around them to json-c. Nothing is allocated or kept; a Cursor lives on the
- * stack of one call.
+ * json-c takes comments, 'a', TRUE, [1,], NaN, Infinity, -01, 1., control characters in strings, "a\u0000b"
+ * as the member "a", and 2^64 as 2^64-1. Its strict mode refuses some of that, differently in each version.
+ * This is one pass over the text that refuses such tokens and leaves the grammar around them to json-c.
+ * Nothing is allocated or kept; a Cursor lives on the stack of one call.
  */
 
 #include <errno.h>
@@ -15,6 +15,7 @@ typedef struct Cursor {
         const char *p;
         const char *end;
         size_t members;
+        bool after_comma;
 } Cursor;
 
 static bool is_space(char c) {
@@ -111,6 +112,11 @@ static bool check_string(Cursor *c) {
 }
 
 static bool check_token(Cursor *c) {
+        bool after_comma = c->after_comma;
+
+        if (!is_space(*c->p))
+                c->after_comma = *c->p == ',';
+
         switch (*c->p) {
         case '"':
                 return check_string(c);
@@ -127,10 +133,14 @@ static bool check_token(Cursor *c) {
                 c->members++;
                 c->p++;
                 return true;
-        case '{':
         case '}':
-        case '[':
         case ']':
+                if (after_comma)
+                        return false;
+                c->p++;
+                return true;
+        case '{':
+        case '[':
         case ',':
         case ' ':
         case '\t':

@@ -60,11 +60,9 @@ static json_tokener *tokener_get(void) {
                 return t;
         }
 
-        t = json_tokener_new_ex(JSON_DEPTH_MAX);
-        /* Not VALIDATE_UTF8, which lets overlong forms and surrogates pass: that is checked already. */
-        if (t)
-                json_tokener_set_flags(t, JSON_TOKENER_STRICT);
-        return t;
+        /* Not VALIDATE_UTF8, which lets overlong forms and surrogates pass, nor STRICT, which in json-c 0.18
+         * refuses every string that is not ASCII: both are checked already. */
+        return json_tokener_new_ex(JSON_DEPTH_MAX);
 }
 
 static void tokener_putp(json_tokener **t) {
@@ -89,7 +87,7 @@ static int tokener_run(const char *data, size_t size, json_object **ret, size_t 
         if (json_tokener_get_error(t) == json_tokener_continue)
                 o = json_tokener_parse_ex(t, "", 1);
 
-        if (json_tokener_get_error(t) != json_tokener_success)
+        if (json_tokener_get_error(t) != json_tokener_success || *reterr_offset < size)
                 return -EBADMSG;
 
         *ret = TAKE_PTR(o);

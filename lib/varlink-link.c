@@ -10,7 +10,8 @@
  *   → DEAD            closed
  *
  * One call is served per turn of the event loop, so that a peer with a thousand calls in one write delays
- * others by one of them. Answers are in varlink-reply.c.
+ * others by one of them. None is served while replies are left unread (`held`): a peer that only calls fills
+ * its own socket and not our memory. Answers are in varlink-reply.c.
  */
 
 #include <errno.h>
@@ -20,6 +21,9 @@
 
 #include "log.h"
 #include "varlink-link.h"
+
+/* More than this on top of what the socket holds, and the peer has to read before it is served again. */
+#define HELD_ABOVE (64 * KIB)
 
 /* Room for the longest message, its NUL, and for seeing that one is too long. */
 static const StreamLimits link_limits = {
@@ -47,6 +51,11 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         if (l->state == LINK_BUSY || (l->state == LINK_IDLE && buffer_size(stream_input(l->stream)) == 0))
                 return 0;
 
+        /* One that reads slowly gets on, too. */
+        if (stream_queued(l->stream) < l->queued_seen)
+                end = usec + l->owner->half_message_usec;
+        l->queued_seen = stream_queued(l->stream);
+
         if (end > usec) {
                 (void) sd_event_source_set_time(source, end);
                 (void) sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
@@ -69,6 +78,7 @@ static void link_arm_timer(VarlinkLink *l) {
         uint64_t end;
 
         l->progress_usec = link_now(l);
+        l->queued_seen = stream_queued(l->stream);
         end = l->progress_usec + l->owner->half_message_usec;
 
         if (!l->timer)
@@ -88,7 +98,8 @@ static int on_resume(sd_event_source *source, void *userdata) {
         link_process(l);
 
         /* It may be off because input came while a call was running, or because the buffer was full. */
-        if ((l->state == LINK_IDLE || l->state == LINK_BUSY) && stream_set_reading(l->stream, true) < 0)
+        if ((l->state == LINK_IDLE || l->state == LINK_BUSY) && !l->held &&
+            stream_set_reading(l->stream, true) < 0)
                 varlink_link_break(l);
 
         return 0;
@@ -168,6 +179,13 @@ static void link_wait_for_more(VarlinkLink *l) {
                 link_arm_timer(l);
 }
 
+static void link_hold(VarlinkLink *l) {
+        l->held = true;
+        if (stream_set_reading(l->stream, false) < 0)
+                varlink_link_break(l);
+        link_arm_timer(l);
+}
+
 static void link_process(VarlinkLink *link) {
         _cleanup_(varlink_link_unrefp) VarlinkLink *l = varlink_link_ref(link);
         bool served = false;
@@ -178,6 +196,10 @@ static void link_process(VarlinkLink *link) {
                 r = record_peek(&l->scanner, stream_input(l->stream), &size);
                 if (r == 0) {
                         link_wait_for_more(l);
+                        return;
+                }
+                if (stream_queued(l->stream) > HELD_ABOVE) {
+                        link_hold(l);
                         return;
                 }
                 if (served) {
@@ -226,6 +248,10 @@ static void on_drained(Stream *s, void *userdata) {
 
         if (l->state == LINK_CLOSING)
                 varlink_link_close(l);
+        else if (l->held) {
+                l->held = false;
+                varlink_link_resume_later(l);
+        }
 }
 
 int varlink_link_new(VarlinkLinkOwner *owner, int fd, PeerCred *peer, VarlinkLink **ret) {

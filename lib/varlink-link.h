@@ -46,10 +46,12 @@ struct VarlinkLink {
         VarlinkFlags flags;             /* of the running call */
         bool in_handler;
         bool eof;
+        bool held;                      /* not served until its replies are read */
         LinkCallback on_disconnect;
         sd_event_source *resume;        /* serves what was pipelined, in the next turn of the loop */
         sd_event_source *timer;
         uint64_t progress_usec;         /* when a half message last grew */
+        size_t queued_seen;             /* what was unread when the timer last looked */
 };
 
 /* Takes fd and peer (also when it fails). The reference is the owner's. */

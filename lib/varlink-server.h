@@ -8,7 +8,8 @@
  *
  * Hostile peers: connections are capped for all and per uid; a message over VARLINK_MESSAGE_MAX, text that
  * is no varlink call, a half message that does not get on for VARLINK_HALF_MESSAGE_USEC, or a peer that
- * leaves more than VARLINK_OUTPUT_MAX unread loses its link, after an error reply where one can be sent.
+ * leaves more than VARLINK_OUTPUT_MAX unread loses its link, after an error reply where one can be sent. A peer
+ * that calls and does not read is not served until it does, or loses its link after the same time.
  */
 
 #include <systemd/sd-event.h>

@@ -7,6 +7,10 @@ UNITDIR ?= $(LIBDIR)/systemd/system
 SYSUSERSDIR ?= $(LIBDIR)/sysusers.d
 TMPFILESDIR ?= $(LIBDIR)/tmpfiles.d
 CATALOGDIR ?= $(LIBDIR)/systemd/catalog
+BASHDIR ?= $(DATADIR)/bash-completion/completions
+FISHDIR ?= $(DATADIR)/fish/vendor_completions.d
+# Debian's zsh looks into a directory of its own for what comes in packages.
+ZSHDIR ?= $(DATADIR)/zsh/$(if $(filter /usr,$(PREFIX)),vendor-completions,site-functions)
 POLKITDIR ?= $(DATADIR)/polkit-1/actions
 
 installed = $(foreach f,$(2),$(1):$(f):$(3))
@@ -16,6 +20,7 @@ INSTALLED := \
         $(call installed,755,$(BUILD)/sandboxd $(BUILD)/sandbox-agent,$(LIBEXECDIR)) \
         $(call installed,644,daemon/io.nixsandbox.varlink,$(DATADIR)/nix-sandbox) \
         $(call installed,644,$(UNITS),$(UNITDIR)) \
+        $(call installed,644,$(UNIT_DROPINS),$(UNITDIR)/sandboxd.service.d) \
         $(call installed,644,$(wildcard units/sysusers.d/*.conf),$(SYSUSERSDIR)) \
         $(call installed,644,$(wildcard units/tmpfiles.d/*.conf),$(TMPFILESDIR)) \
         $(call installed,644,$(wildcard units/*.catalog),$(CATALOGDIR)) \
@@ -23,11 +28,14 @@ INSTALLED := \
         $(call installed,644,$(wildcard docs/man/*.1),$(MANDIR)/man1) \
         $(call installed,644,$(wildcard docs/man/*.5),$(MANDIR)/man5) \
         $(call installed,644,$(wildcard docs/man/*.8),$(MANDIR)/man8) \
+        644:completions/sandboxctl.bash:$(BASHDIR):sandboxctl \
+        $(call installed,644,completions/_sandboxctl,$(ZSHDIR)) \
+        $(call installed,644,completions/sandboxctl.fish,$(FISHDIR)) \
         $(call installed,644,README.md CHANGELOG.md LICENSE docs/architecture.md,$(DOCDIR)) \
-        $(call installed,644,$(wildcard docs/examples/* polkit/*.rules),$(DOCDIR)/examples)
+        $(call installed,644,$(wildcard docs/examples/* polkit/*.rules.example),$(DOCDIR)/examples)
 
 # Directories that are nobody else's; the deepest first.
-OWN_DIRECTORIES := $(LIBEXECDIR) $(DATADIR)/nix-sandbox $(DOCDIR)/examples $(DOCDIR)
+OWN_DIRECTORIES := $(UNITDIR)/sandboxd.service.d $(LIBEXECDIR) $(DATADIR)/nix-sandbox $(DOCDIR)/examples $(DOCDIR)
 
 each = set -e; for entry in $(INSTALLED); do IFS=:; set -- $$entry; unset IFS; \
         to="$(DESTDIR)$$3/$${4:-$${2\#\#*/}}"; $(1); done

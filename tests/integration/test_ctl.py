@@ -35,7 +35,7 @@ def ctl_json(ctl):
     ["run", "--timeout", "soon", "x"], ["run", "--timeout", "0", "x"], ["run", "--timeout", "-1", "x"],
     ["run", "--memory", "0", "x"], ["run", "--memory", "1G", "x"], ["run", "--cpus", "0", "x"], ["run", "--cpus", "nan", "x"],
     ["run", "--cpus", "two", "x"], ["list", "x"], ["list", "-b"], ["list", "-a", "b"], ["show"], ["show", "a", "b"],
-    ["show", "-x"], ["kill"], ["kill", "--all"], ["freeze"], ["thaw"], ["interrupt"], ["history"], ["events", "-x"],
+    ["show", "-x"], ["stats", "-x"], ["kill"], ["kill", "--all"], ["freeze"], ["thaw"], ["interrupt"], ["history"], ["events", "-x"],
     ["envs", "x"], ["doctor", "x"]], ids=lambda a: " ".join(a) or "nothing")
 def test_usage(ctl, args):
     done = ctl(*args)
@@ -46,7 +46,7 @@ def test_usage(ctl, args):
 def test_help_and_version(ctl):
     done = ctl("--help")
     assert done.returncode == 0
-    for verb in ("run", "list", "show", "kill", "freeze", "thaw", "interrupt", "history", "events", "envs", "doctor"):
+    for verb in ("run", "list", "top", "show", "stats", "kill", "freeze", "thaw", "interrupt", "history", "events", "envs", "doctor"):
         assert f"\n  {verb}" in done.stdout
     assert re.fullmatch(r"sandboxctl \d+\.\d+\.\d+\n", ctl("--version").stdout)
 
@@ -262,7 +262,7 @@ def test_history_cuts_between_characters(daemon, ctl, name):
 def test_show(ctl, daemon, name):
     daemon.run("true", name)
     text = ctl("show", name).stdout
-    for line in (f"name  {name}", "state  running", "environment  default", "turns  1, 0 waiting", "project  /test"):
+    for line in (f"name: {name}\n", "state: running\n", "environment: default\n", "turns: 1, 0 waiting, ", "project: /test\n", "user: root\n"):
         assert line in text, text
 
 
@@ -297,19 +297,31 @@ def test_events(ctl, ctl_json, daemon, name):
 
 
 @pytest.mark.parametrize("options", [[], ["--json"]])
-def test_follow_events_until_the_daemon_ends(start, options):
+def test_follow_events_beyond_the_daemon(start, options):
+    """A new daemon is found, and what it says of the past is not told twice."""
     d = start()
     p = subprocess.Popen([os.path.join(d.programs, "sandboxctl"), "--socket", d.sock, *options, "events", "-f"],
                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    lines = []
-    reader = threading.Thread(target=lambda: lines.extend(iter(p.stdout.readline, "")), daemon=True)
-    reader.start()
+    lines, said = [], []
+    readers = [threading.Thread(target=lambda f=f, to=to: to.extend(iter(f.readline, "")), daemon=True)
+               for f, to in ((p.stdout, lines), (p.stderr, said))]
+    for reader in readers:
+        reader.start()
     wait_for(lambda: d.run("true") and any("torn_down" in line for line in lines))
-    d.end()
-    assert p.wait(10) == 1
-    reader.join(10)
-    said = p.stderr.read() if not options else lines[-1]
-    assert "sandboxd went away" in said
+    assert d.end() == 0
+    wait_for(lambda: any("sandboxd went away; connecting again" in line for line in (lines if options else said)))
+    assert p.poll() is None
+    d.start()
+    wait_for(lambda: d.run("true", "again") and any("again" in line for line in lines))
+    if options:
+        assert all(json.loads(line) for line in lines) and not said
+    else:
+        assert said[-1] == "sandboxctl: sandboxd is back.\n"
+        assert len(set(lines)) == len(lines)
+    p.send_signal(signal.SIGTERM)
+    assert p.wait(10) == -signal.SIGTERM
+    for reader in readers:
+        reader.join(10)
     p.stdout.close()
     p.stderr.close()
 

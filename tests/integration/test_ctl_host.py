@@ -127,6 +127,12 @@ def test_host_and_socket_exclude_each_other(ssh, daemon):
     assert ssh("--socket", daemon.sock, "list").returncode == 2
 
 
+def test_verbs_about_this_machine(ssh):
+    for verb in ("audit", "bridge"):
+        done = ssh(verb)
+        assert done.returncode == 2 and f"ssh me@there sandboxctl {verb}" in done.stderr and not os.path.exists(ssh.log)
+
+
 def test_users_of_another_machine_are_numbers(ssh, daemon, name):
     daemon.run("true", name)
     row = next(line for line in ssh("list", "-a").stdout.splitlines() if line.startswith(name + " "))

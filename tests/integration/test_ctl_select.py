@@ -121,7 +121,7 @@ def test_own_sessions_are_asked_for_without_more(programs):
 
 
 @pytest.mark.parametrize("args, expected", [
-    (["-a", "dev"], ["dev"]), (["--user", "65534", "dev"], ["b2"]), (["--user", "65534", "-y"], ["b2", "c3"]),
+    (["-a", "dev"], ["a1", "b2"]), (["-a", "c3"], ["c3"]), (["--user", "65534", "dev"], ["b2"]), (["--user", "65534", "-y"], ["b2", "c3"]),
     (["-a", "--all", "-y"], ["a1", "b2", "c3"]), (["-a", "d*"], ["a1", "b2"])])
 def test_sessions_of_others(programs, args, expected):
     done, calls = parameters_of(programs, ["kill", *args], "Kill")
@@ -134,10 +134,12 @@ def test_interactive_only_on_a_terminal(programs):
     for more, expected in ([], True), (["--no-ask-password"], None):
         with removed(public_directory()) as root:
             client = Client(os.path.join(root, "socket"), programs)
-            calls = record(client.sock, {"GetVersion": json.loads(VERSION[:-1])["parameters"]})
+            calls = record(client.sock, {"GetVersion": json.loads(VERSION[:-1])["parameters"],
+                                         "List": {"sessions": [{"id": "a1", "name": "dev"}]}})
             with on_terminal(client, *more, "kill", "-a", "dev") as t:
                 assert t.end() == 0
-            assert calls[-1]["parameters"].get("interactive") is expected
+            assert [c["method"].rpartition(".")[2] for c in calls] == ["GetVersion", "List", "Kill"]
+            assert all(c["parameters"].get("interactive") is expected for c in calls[1:])
 
 
 @pytest.mark.parametrize("error", [
@@ -146,7 +148,8 @@ def test_interactive_only_on_a_terminal(programs):
 def test_older_daemon(programs, error):
     with removed(public_directory()) as root:
         client = Client(os.path.join(root, "socket"), programs)
-        record(client.sock, {"GetVersion": json.loads(VERSION[:-1])["parameters"], "Kill": error})
+        record(client.sock, {"GetVersion": json.loads(VERSION[:-1])["parameters"], "Kill": error,
+                             "List": {"sessions": [{"id": "a1", "name": "dev"}]}})
         done = client.ctl("kill", "-a", "dev")
         assert done.returncode == 1 and "older than this sandboxctl" in done.stderr and "restart" in done.stderr
 
@@ -210,3 +213,90 @@ def test_columns(own):
     row = next(line for line in lines if line.startswith("far ")).split()
     assert row[2:5] == ["running", "default", "root"] and row[-1] == "/elsewhere"
     assert re.fullmatch(r"(-|[\d.]+[KMG])/512M", row[6]) and row[7] == "1"
+
+
+# show, history and stats of others
+
+def test_show_of_another_users_session(programs):
+    done, calls = parameters_of(programs, ["show", "-a", "c3"], "Show")
+    assert done.returncode == 0 and [c["session"] for c in calls] == ["c3"] and calls[0]["any_user"] is True
+    done, calls = parameters_of(programs, ["show", "-a", "dev"], "Show")
+    assert done.returncode == 1 and calls == [] and "2 sessions match 'dev'. Give the id" in done.stderr
+    done, calls = parameters_of(programs, ["history", "-a", "x"], "History")
+    assert done.returncode == 1 and calls == [] and "No session matches 'x'" in done.stderr
+
+
+def test_show_by_pattern(own):
+    assert "name: other" in own.ctl("show", "oth*").stdout
+    assert "2 sessions match" in own.ctl("show", "dev*").stderr
+
+
+def test_stats(own):
+    lines = own.ctl("stats").stdout.splitlines()
+    assert lines[0].split() == ["SESSION", "CPU", "THROTTLED", "MEM", "PEAK", "LIMIT", "OOM", "PROC", "MAX", "READ", "WRITE", "TURNS", "TIME"]
+    row = next(line for line in lines if line.startswith("other ")).split()
+    assert row[5] == "512M" and row[11] == "1" and len(lines) == 4
+    assert [line.split()[0] for line in own.ctl("stats", "dev-*").stdout.splitlines()[1:]].count("other") == 0
+    status, reply = own.json("stats", "other")
+    assert status == 0 and [s["name"] for s in reply["sessions"]] == ["other"]
+    done = own.ctl("stats", "x", "other")
+    assert done.returncode == 1 and "No session matches 'x'" in done.stderr and "other" in done.stdout
+
+
+NEW = {"id": "a1", "name": "dev", "uid": 0, "state": "frozen", "frozen_by": 65534, "frozen_usec": 1700000000000000, "cpu_usec": 2500000,
+       "throttled_usec": 1200000, "cpu_weight": 50, "cpus": 2.0, "memory_bytes": 1 << 24, "memory_peak_bytes": 1 << 25, "memory_mb": 64,
+       "oom_kills": 3, "processes": 4, "processes_max": 9, "process_hits": 7, "io_read_bytes": 1 << 21, "io_write_bytes": 1 << 22,
+       "io_read_mbps": 50, "io_write_mbps": None, "interpreters": ["bash", "python"]}
+
+
+def test_all_of_a_session(programs):
+    with removed(public_directory()) as root:
+        client = Client(os.path.join(root, "socket"), programs)
+        version = json.loads(VERSION[:-1])["parameters"]
+        record(client.sock, {"GetVersion": version, "Show": {"session": NEW}})
+        shown = client.ctl("show", "dev", env={**os.environ, "TZ": "UTC"}).stdout
+        for line in ("state: frozen, since 2023-11-14 22:13:20, frozen by nobody", "cpu: 2 s used, at most 2 CPUs, weight 50, 1 s throttled",
+                     "memory: 16 MB used, 32 MB at its peak, at most 64 MB, of them 0 MB for files, 3 processes killed for it",
+                     "processes: 4, at most 9, 7 refused", "io: 2 MB read, at most 50 MB/s read, 4 MB written", "interpreters: bash, python"):
+            assert line in shown, shown
+    with removed(public_directory()) as root:
+        client = Client(os.path.join(root, "socket"), programs)
+        record(client.sock, {"GetVersion": version, "List": {"sessions": [NEW]}})
+        assert client.ctl("stats").stdout.splitlines()[1].split() == [
+            "dev", "0:02.50", "0:01.20", "16M", "32M", "64M", "3", "4", "9", "2M", "4M", "-", "-"]
+
+
+# set
+
+@pytest.mark.parametrize("args, expected", [
+    (["memory=1G", "cpus=2", "processes=128"], {"memory_mb": 1024, "cpus": 2, "processes": 128}),
+    (["memory=512"], {"memory_mb": 512}), (["memory=1.5G", "cpus=0.5"], {"memory_mb": 1536, "cpus": 0.5}),
+    (["cpu-weight=50", "io-read=50M", "io-write=1.5MiB"], {"cpu_weight": 50, "io_read_mbps": 50, "io_write_mbps": 1.5})], ids=str)
+def test_set(programs, args, expected):
+    done, calls = parameters_of(programs, ["set", "dev", *args], "Set")
+    assert done.returncode == 0 and done.stdout == "" and len(calls) == 1
+    assert calls[0].pop("session") == "dev" and calls[0].pop("project")
+    assert calls[0] == expected
+
+
+def test_set_for_another_user(programs):
+    done, calls = parameters_of(programs, ["set", "-a", "c3", "cpus=1"], "Set")
+    assert done.returncode == 0 and calls[0]["session"] == "c3" and calls[0]["any_user"] is True
+
+
+def test_notice_of_set(programs):
+    with removed(public_directory()) as root:
+        client = Client(os.path.join(root, "socket"), programs)
+        record(client.sock, {"GetVersion": json.loads(VERSION[:-1])["parameters"],
+                             "Set": {"session": {"id": "a"}, "notice": "memory: 64 MB\x1b, the most\nthat there is"}})
+        done = client.ctl("set", "dev", "memory=1G")
+        assert (done.returncode, done.stderr) == (0, "sandboxctl: memory: 64 MB?, the most\nsandboxctl: that there is\n")
+
+
+@pytest.mark.parametrize("args", [
+    [], ["x"], ["x", "memory"], ["x", "memory="], ["x", "memory=0"], ["x", "memory=1K"], ["x", "memory=-1"], ["x", "memory=99999999999T"],
+    ["x", "cpus=0"], ["x", "cpus=nan"], ["x", "cpus="], ["x", "cpus=1e3"], ["x", "processes=1.5"], ["x", "processes=0"], ["x", "cpu-weight=x"],
+    ["x", "io-read=fast"], ["x", "=1"], ["x", "colour=blue"], ["x", "mem=1G"], ["x", "memory=1G", "memory=2G"], ["-x", "x", "cpus=1"]], ids=" ".join)
+def test_set_usage(daemon, args):
+    done = daemon.ctl("set", *args)
+    assert done.returncode == 2 and done.stdout == ""

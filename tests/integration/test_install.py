@@ -10,7 +10,7 @@ import pytest
 from daemonlib import BUILD, ROOT, public_directory, removed
 
 PROGRAMS = {"bin/nix-sandbox-mcp", "bin/sandboxctl", "libexec/nix-sandbox/sandbox-agent", "libexec/nix-sandbox/sandboxd"}
-DATA = {"lib/systemd/system/nix-sandbox.slice", "lib/systemd/system/sandboxd.service", "lib/systemd/system/sandboxd.socket",
+DATA = {"lib/systemd/catalog/nix-sandbox.catalog", "lib/systemd/system/nix-sandbox.slice", "lib/systemd/system/sandboxd.service", "lib/systemd/system/sandboxd.socket",
         "lib/sysusers.d/nix-sandbox.conf", "lib/tmpfiles.d/nix-sandbox.conf", "share/doc/nix-sandbox/CHANGELOG.md",
         "share/doc/nix-sandbox/LICENSE", "share/doc/nix-sandbox/README.md", "share/doc/nix-sandbox/architecture.md",
         "share/doc/nix-sandbox/examples/sandboxd.json", "share/man/man1/nix-sandbox-mcp.1", "share/man/man1/sandboxctl.1",
@@ -56,11 +56,13 @@ def test_install_and_uninstall(prefix):
 
 @pytest.mark.parametrize("version, there", [("252", False), ("253", False), ("254", True), ("257", True), ("", False)])
 def test_unit_is_made_for_a_systemd(version, there):
-    """An unknown directive would be a warning at every start."""
+    """An unknown directive would be a warning at every start, and there is something in its place."""
     with removed(public_directory()) as dest:
         make("install", f"DESTDIR={dest}", f"SYSTEMD_VERSION={version}", writable=[dest])
         with open(f"{dest}/usr/lib/systemd/system/sandboxd.service", encoding="utf-8") as f:
             assert re.findall("^DelegateSubgroup=.*", f.read(), re.M) == (["DelegateSubgroup=supervisor"] if there else [])
+        others = {"usr/lib/systemd/system/nix-sandbox-sessions.service", "usr/lib/systemd/system/sandboxd.service.d/50-sessions.conf"}
+        assert others & files_below(dest) == (set() if there else others)
 
 
 def test_example_configuration_is_what_is_built_in():

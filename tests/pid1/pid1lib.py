@@ -9,12 +9,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.realpath
 # pylint: disable=wrong-import-position
 from daemonlib import Client, VarlinkError, alive, as_user, together, wait_for  # noqa: E402
 
-CGROUPS = "/sys/fs/cgroup"
+SLICE = "/sys/fs/cgroup/nix.slice/nix-sandbox.slice"
 SOCKET = "/run/nix-sandbox/io.nixsandbox"
 RUNTIME, STATE = "/run/nix-sandbox/sandboxd", "/var/lib/nix-sandbox"
 CONFIG = "/etc/nix-sandbox/sandboxd.json"
 UNITS = "/run/pid1/units"
 DROPINS = "/run/systemd/system"
+BEFORE_254 = os.path.exists(UNITS + "/nix-sandbox-sessions.service")
 LOG = "/run/pid1/out/sandboxd"
 ALICE, BOB = 4001, 4002
 
@@ -53,12 +54,12 @@ class Service(Client):
         super().__init__(SOCKET, "/usr/bin")
 
     @staticmethod
-    def show(prop, unit="sandboxd.service"):
+    def unit(prop, unit="sandboxd.service"):
         return systemctl("show", "-P", prop, unit).strip()
 
     @property
     def pid(self):
-        return int(self.show("MainPID"))
+        return int(self.unit("MainPID"))
 
     def pid_of_running(self):
         self.call("GetVersion")
@@ -66,13 +67,15 @@ class Service(Client):
 
     @property
     def cgroup(self):
-        return CGROUPS + "/nix.slice/nix-sandbox.slice/sandboxd.service"
+        return SLICE + "/sandboxd.service"
 
-    def session(self, name):
-        return self.call("Show", session=name, project=self.project)["session"]
+    @property
+    def sessions(self):
+        """The group that they are below: another unit's for a systemd before 254."""
+        return SLICE + "/nix-sandbox-sessions.service" if BEFORE_254 else self.cgroup
 
     def active(self):
-        return self.show("ActiveState")
+        return self.unit("ActiveState")
 
     def wait_active(self, state="active"):
         wait_for(lambda: self.active() == state)
@@ -101,7 +104,7 @@ class Service(Client):
 
     def leftovers(self):
         """What is there of a service that has been stopped."""
-        left = [f"{f} " for f in (self.cgroup, RUNTIME) if os.path.exists(f)]
+        left = [f"{f} " for f in (self.cgroup, self.sessions, RUNTIME) if os.path.exists(f)]
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
                 with open(f"/proc/{pid}/comm", encoding="utf-8") as f:

@@ -6,7 +6,7 @@ import pwd
 
 import pytest
 
-from pid1lib import ALICE, BOB, SOCKET, alive, as_user, processes_in, status_of, systemctl, together, wait_for
+from pid1lib import ALICE, BEFORE_254, BOB, SLICE, SOCKET, alive, as_user, processes_in, status_of, systemctl, together, wait_for
 
 STATUS = "import os, resource, json; s = dict(l.split(':', 1) for l in open('/proc/self/status')); "
 
@@ -18,7 +18,7 @@ def seen_inside(service, text):
 
 def inside(service, name):
     """The processes of a session."""
-    return processes_in(service.session(name)["cgroup"])
+    return processes_in(service.show(name)["cgroup"])
 
 
 def test_privileges(service):
@@ -68,13 +68,13 @@ def test_sessions_are_their_callers(service):
     code = f"c = Client({SOCKET!r})\nprint(json.dumps([c.run('id -u', 'mine')['stdout'], len(c.call('List')['sessions'])]))"
     service.run("true", "roots")
     assert together(lambda: as_user(ALICE, code), lambda: as_user(BOB, code)) == [["1000\n", 1]] * 2
-    owners = {int(status_of(pid)["Uid"].split()[0]) for pid in processes_in(service.cgroup)}
+    owners = {int(status_of(pid)["Uid"].split()[0]) for pid in processes_in(SLICE)}
     assert owners == {ALICE, BOB, pwd.getpwnam("nix-sandbox").pw_uid, pwd.getpwnam("nix-sandbox-jail").pw_uid}
 
 
 def test_freeze_and_thaw(service):
     service.run("x=41; (while :; do :; done) &", "a")
-    group = service.session("a")["cgroup"]
+    group = service.show("a")["cgroup"]
 
     def frozen():
         with open(os.path.join(group, "cgroup.events"), encoding="ascii") as f:
@@ -90,8 +90,8 @@ def test_freeze_and_thaw(service):
 def test_kill(service, frozen):
     """cgroup.kill does what kill(2) may not: the processes are another user's."""
     service.run("sleep 600 & setsid sleep 600 & (trap '' TERM HUP; sleep 600) &", "a")
-    group, pids = service.session("a")["cgroup"], inside(service, "a")
-    assert len(pids) >= 6 and group.startswith(service.cgroup)
+    group, pids = service.show("a")["cgroup"], inside(service, "a")
+    assert len(pids) >= 6 and group.startswith(service.sessions + "/")
     if frozen:
         service.call("Freeze", session="a")
     service.call("Kill", session="a")
@@ -110,8 +110,8 @@ def test_two_hundred_come_and_go(service):
                 link.call("Kill", session=f"s{i}")
     together(*(lambda n=n: some(n) for n in range(4)))
     assert service.call("List")["sessions"] == []
-    assert processes_in(service.cgroup) == [service.pid]
-    assert not [d for d, _, _ in os.walk(service.cgroup) if "/u0" in d]
+    assert len(processes_in(SLICE)) == 1 + BEFORE_254
+    assert not [d for d, _, _ in os.walk(SLICE) if "/u0" in d]
     wait_for(lambda: len(os.listdir(f"/proc/{service.pid}/fd")) <= before)
 
 
@@ -119,8 +119,18 @@ def test_jails_do_not_outlive_a_stop(service):
     service.run("sleep 600 &", "a")
     pids = inside(service, "a")
     systemctl("stop", "sandboxd.service")
-    assert service.leftovers() == [] and not [p for p in pids if alive(p)]
-    assert service.show("Result") == "success" and service.show("ExecMainStatus") == "0"
+    assert not [p for p in pids if alive(p)]
+    wait_for(lambda: not service.leftovers())
+    assert service.unit("Result") == "success" and service.unit("ExecMainStatus") == "0"
+
+
+def test_the_socket_takes_the_service_along(service):
+    """Which is how the package is removed."""
+    service.run("sleep 600 &", "a")
+    pids = inside(service, "a")
+    systemctl("stop", "sandboxd.socket")
+    assert service.active() == "inactive" and not [p for p in pids if alive(p)]
+    wait_for(lambda: not service.leftovers())
 
 
 def test_restart_ends_sessions_and_says_so(service):

@@ -7,9 +7,9 @@ import stat
 
 import pytest
 
-from pid1lib import RUNTIME, SOCKET, STATE, UNITS, VarlinkError, command, status_of, systemctl, wait_for
+from pid1lib import BEFORE_254, RUNTIME, SOCKET, STATE, UNITS, VarlinkError, command, status_of, systemctl, wait_for
 
-OURS = ["sandboxd.socket", "sandboxd.service", "nix-sandbox.slice"]
+OURS = ["sandboxd.socket", "sandboxd.service", "nix-sandbox.slice", *["nix-sandbox-sessions.service"] * BEFORE_254]
 SERVICE_CAPABILITIES = 1 << 6 | 1 << 7          # CAP_SETGID, CAP_SETUID
 
 
@@ -43,10 +43,10 @@ def test_users(name):
 def test_first_connection_starts_it(service):
     assert service.active() == "inactive"
     assert service.call("GetVersion")["mode"] == "service"
-    assert service.active() == "active" and service.show("SubState") == "running"
+    assert service.active() == "active" and service.unit("SubState") == "running"
     # Told by READY=1, and fed: WATCHDOG=1 has come since.
-    assert service.show("NotifyAccess") == "main" and service.show("WatchdogUSec") == "1min"
-    assert int(service.show("WatchdogTimestampMonotonic")) > 0
+    assert service.unit("NotifyAccess") == "main" and service.unit("WatchdogUSec") == "1min"
+    assert int(service.unit("WatchdogTimestampMonotonic")) > 0
 
 
 def test_places(service):
@@ -73,8 +73,8 @@ def test_credentials(service):
     with open(f"/proc/{service.pid}/cgroup", encoding="ascii") as f:
         path = next(line.strip() for line in f if line.startswith("0::"))
     assert re.fullmatch("0::/nix.slice/nix-sandbox.slice/sandboxd.service(/supervisor)?", path)
-    assert service.show("Delegate") == "yes"
-    assert set(service.show("DelegateControllers").split()) == {"cpu", "memory", "pids", "io"}
+    assert service.unit("Delegate") == "yes"
+    assert set(service.unit("DelegateControllers").split()) == {"cpu", "memory", "pids", "io"}
     assert os.stat(service.cgroup).st_uid == user.pw_uid
 
 

@@ -127,7 +127,7 @@ static const Call refused[] = {
         CALL(socket, EPROTONOSUPPORT, AF_INET, SOCK_DGRAM, (1L << 32) | 17),
 
         { "an unassigned number", 511, ENOSYS, { 0 } }, { "a huge number", 0x3fffffff, ENOSYS, { 0 } },
-        { "listmount", 458, ENOSYS, { 0 } }, { "open_tree_attr", 467, ENOSYS, { 0 } },
+        { "statmount", 457, ENOSYS, { 0 } }, { "listmount", 458, ENOSYS, { 0 } }, { "open_tree_attr", 467, ENOSYS, { 0 } },
 #ifdef __x86_64__
         CALL(kexec_file_load, EPERM, 0), CALL(iopl, EPERM, 3), CALL(ioperm, EPERM, 0, 1, 1),
         CALL(modify_ldt, EPERM, 0), CALL(ustat, EPERM, 0), CALL(sysfs, EPERM, 3),

@@ -69,7 +69,9 @@ static int vl_method_repeat(VarlinkLink *l, json_object *parameters, VarlinkFlag
         };
         _cleanup_json_ json_object *o = json_object_new_object();
         _cleanup_free_ char *text = NULL;
+        Fixture *f = userdata;
 
+        f->n_calls++;
         if (json_dispatch(parameters, table, JSON_UNKNOWN_REFUSE, &p, NULL) < 0)
                 return varlink_error_invalid(l, "size", "A number is needed.");
 

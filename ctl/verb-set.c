@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+
+/* set: other limits for a session that lives. What the daemon makes of them (it clamps) comes back as a notice. */
+
+#include <stdio.h>
+
+#include "ctl/arguments.h"
+#include "ctl/die.h"
+#include "ctl/format.h"
+#include "ctl/select.h"
+#include "ctl/verbs.h"
+#include "lib/text.h"
+
+typedef enum Kind {
+        KIND_MEGABYTES, /* a size, sent in whole MB */
+        KIND_RATE,      /* a size for each second, sent in MB */
+        KIND_COUNT,
+        KIND_CPUS,
+} Kind;
+
+static const struct {
+        const char *name, *parameter;
+        Kind kind;
+} limits[] = {
+        { "memory",     "memory_mb",     KIND_MEGABYTES },
+        { "cpus",       "cpus",          KIND_CPUS      },
+        { "processes",  "processes",     KIND_COUNT     },
+        { "cpu-weight", "cpu_weight",    KIND_COUNT     },
+        { "io-read",    "io_read_mbps",  KIND_RATE      },
+        { "io-write",   "io_write_mbps", KIND_RATE      },
+};
+
+_noreturn_ static void bad_value(const char *name, const char *value, const char *wanted) {
+        die_usage("set: %s takes %s, not '%s'", name, wanted, value);
+}
+
+static void put_size(json_object *p, size_t i, const char *value) {
+        uint64_t bytes;
+
+        if (parse_size(value, MIB, &bytes) < 0 || bytes < MIB)
+                bad_value(limits[i].name, value,
+                          limits[i].kind == KIND_RATE ? "what may be moved in a second, as in 50M"
+                                                      : "a size, as in 512M or 1.5G");
+        if (limits[i].kind == KIND_MEGABYTES || bytes % MIB == 0)
+                param_uint(p, limits[i].parameter, bytes / MIB);
+        else
+                param_number(p, limits[i].parameter, (double) bytes / MIB);
+}
+
+static void put_count(json_object *p, size_t i, const char *value) {
+        uint64_t n;
+
+        if (parse_u64(value, &n) < 0 || n == 0)
+                bad_value(limits[i].name, value, "a whole number");
+        param_uint(p, limits[i].parameter, n);
+}
+
+static void put_cpus(json_object *p, size_t i, const char *value) {
+        double cpus;
+        char *end;
+
+        cpus = value[strspn(value, "0123456789.")] ? 0 : strtod(value, &end);
+        if (!(cpus > 0) || *end)
+                bad_value(limits[i].name, value, "a number, as in 0.5");
+        param_number(p, limits[i].parameter, cpus);
+}
+
+static void put_limit(json_object *p, const char *word) {
+        const char *value = strchr(word, '=');
+        size_t n = value ? (size_t) (value - word) : 0;
+
+        for (size_t i = 0; n > 0 && i < ELEMENTSOF(limits); i++) {
+                if (strlen(limits[i].name) != n || strncmp(word, limits[i].name, n) != 0)
+                        continue;
+                if (json_object_object_get_ex(p, limits[i].parameter, NULL))
+                        die_usage("set: %s is given twice", limits[i].name);
+                if (limits[i].kind == KIND_CPUS)
+                        put_cpus(p, i, value + 1);
+                else if (limits[i].kind == KIND_COUNT)
+                        put_count(p, i, value + 1);
+                else
+                        put_size(p, i, value + 1);
+                return;
+        }
+        die_usage("set: '%s' is no limit: memory=, cpus=, processes=, cpu-weight=, io-read=, io-write=", word);
+}
+
+/* Lines that the daemon has for people. */
+static void print_notice(const char *notice) {
+        _cleanup_free_ char *copy = must_alloc(strdup(notice));
+        char *state = NULL;
+
+        for (char *line = strtok_r(copy, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
+                _cleanup_free_ char *safe = printable(line);
+
+                fprintf(stderr, "sandboxctl: %s\n", safe);
+        }
+}
+
+int verb_set(Context *c, int argc, char *argv[]) {
+        bool others = take_flags(&argc, argv, "a"), done;
+        _cleanup_(varlink_reply_done) VarlinkReply reply = {};
+        _cleanup_json_ json_object *wanted = params_new();
+        json_object *p;
+        int r;
+
+        if (argc < 3)
+                die_usage("set: a session, and what is to change, as in memory=1G");
+        for (int i = 2; i < argc; i++)
+                put_limit(wanted, argv[i]);
+
+        r = select_one(c, argv[1], others, &p);
+        if (r != 0)
+                return r;
+        json_object_object_foreach(wanted, key, value)
+                if (json_put_object(p, key, json_object_get(value)) < 0)
+                        die_oom();
+
+        r = fetch(c, "io.nixsandbox.Set", p, &reply, &done);
+        if (r == 0 && !done && get_string(reply.parameters, "notice", NULL))
+                print_notice(get_string(reply.parameters, "notice", ""));
+        return r;
+}
