@@ -4,13 +4,13 @@
 
 #include "daemon/doctor.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
+#include <seccomp.h>
 #include <stdio.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "lib/fd-util.h"
+#include "lib/host-check.h"
 #include "lib/version.h"
 
 /* fix may be NULL. */
@@ -42,31 +42,19 @@ static int check_bubblewrap(json_object *array, const Manager *m) {
                          "Debian: apt install bubblewrap; then start sandboxd again");
 }
 
-/* A number in /proc/sys, or missing_value where this kernel has no such knob. */
-static long read_sysctl(const char *path, long missing_value) {
-        _cleanup_free_ char *text = NULL;
+static int check_user_namespaces(json_object *array) {
+        const HostCheck k = host_check_user_namespaces("/proc/sys");
 
-        if (read_file_at(AT_FDCWD, path, 64, &text, NULL) < 0)
-                return missing_value;
-        return strtol(text, NULL, 10);
+        return add_check(array, "user namespaces", k.verdict, k.detail, k.fix);
 }
 
-static int check_user_namespaces(json_object *array) {
-        if (read_sysctl("/proc/sys/user/max_user_namespaces", 1) == 0)
-                return add_check(array, "user namespaces", "error",
-                                 "user.max_user_namespaces is 0: no session can start",
-                                 "sysctl -w user.max_user_namespaces=10000");
-        if (read_sysctl("/proc/sys/kernel/unprivileged_userns_clone", 1) == 0)
-                return add_check(array, "user namespaces", "error",
-                                 "kernel.unprivileged_userns_clone is 0: no session can start",
-                                 "sysctl -w kernel.unprivileged_userns_clone=1");
-        if (read_sysctl("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 0) != 0)
-                return add_check(array, "user namespaces", "warning",
-                                 "AppArmor restricts unprivileged user namespaces: bubblewrap needs a "
-                                 "profile that allows them",
-                                 "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or install an "
-                                 "AppArmor profile for bwrap with 'userns,'");
-        return add_check(array, "user namespaces", "ok", "available to unprivileged processes", NULL);
+static int check_libraries(json_object *array) {
+        const struct scmp_version *seccomp = seccomp_version();
+        char text[128];
+
+        (void) snprintf(text, sizeof(text), "json-c %s, libseccomp %u.%u.%u", json_c_version(), seccomp->major,
+                        seccomp->minor, seccomp->micro);
+        return add_check(array, "libraries", "ok", text, NULL);
 }
 
 static int check_users(json_object *array, const Manager *m) {
@@ -175,6 +163,8 @@ int doctor_to_json(const Manager *m, json_object **ret) {
                 return -ENOMEM;
 
         r = check_versions(array, m);
+        if (r >= 0)
+                r = check_libraries(array);
         if (r >= 0)
                 r = check_bubblewrap(array, m);
         if (r >= 0)

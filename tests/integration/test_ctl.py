@@ -273,17 +273,6 @@ def test_envs(ctl, ctl_json):
     assert {e["name"] for e in ctl_json("envs")[1]["environments"]} == {"python", "shell", "node", "default"}
 
 
-def test_doctor(ctl, ctl_json, start):
-    done = ctl("doctor")
-    assert done.returncode == 0 and re.search(r"^ok +bubblewrap +/", done.stdout, re.M)
-    status, reply = ctl_json("doctor")
-    assert status == 0 and reply["checks"]
-    bad = start(env={"PATH": "/nonexistent"})
-    done = bad.ctl("doctor")
-    assert done.returncode == 1 and re.search(r"^error +bubblewrap .*\n +→ Debian: apt install", done.stdout, re.M)
-    assert bad.ctl("--json", "doctor").returncode == 0
-
-
 # Events
 
 def test_events(ctl, ctl_json, daemon, name):
