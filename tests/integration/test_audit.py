@@ -500,3 +500,55 @@ def test_catalog(tmp_path):
     with open(source, encoding="utf-8") as f:
         ids = [line[3:].strip() for line in f if line.startswith("-- ")]
     assert sorted(line.split()[0] for line in listed) == sorted(ids)
+
+
+JOURNALD = next((p for p in ("/usr/lib/systemd/systemd-journald", "/lib/systemd/systemd-journald") if os.path.exists(p)), None)
+
+
+@contextlib.contextmanager
+def with_journald(tmp_path):
+    """The real one, for itself in a mount namespace and with our catalog; the command that enters it."""
+    (tmp_path / "journald.conf").write_text("[Journal]\nStorage=volatile\nAudit=no\nReadKMsg=no\nForwardToSyslog=no\n")
+    script = ('mount -t tmpfs none /run && mkdir -p /run/systemd/journal &&'
+              ' mount --bind "$0/journald.conf" /etc/systemd/journald.conf &&'
+              ' mount --bind "$0/var/lib/systemd/catalog" /var/lib/systemd/catalog && exec "$1"')
+    p = subprocess.Popen(["unshare", "--mount", "sh", "-c", script, tmp_path, JOURNALD], stdin=subprocess.DEVNULL,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: os.path.exists(f"/proc/{p.pid}/root/run/systemd/journal/socket") or p.poll() is not None)
+        yield p, ["nsenter", "-t", str(p.pid), "-m", "--"]
+    finally:
+        p.terminate()
+        p.wait(20)
+
+
+@needs_root
+@pytest.mark.skipif(not JOURNALD or not os.path.exists("/etc/machine-id"), reason="needs systemd-journald and a machine id")
+def test_journalctl_explains(start, tmp_path):
+    root = tempfile.mkdtemp(prefix="nsc-")
+    os.chmod(root, 0o755)
+    log, catalog = os.path.join(root, "log"), tmp_path / "usr/lib/systemd/catalog"
+    with open(log, "wb"):
+        st = os.stat(log)
+    catalog.mkdir(parents=True)
+    (tmp_path / "var/lib/systemd/catalog").mkdir(parents=True)
+    shutil.copy(os.path.join(ROOT, "units", "nix-sandbox.catalog"), catalog)
+    subprocess.run(["journalctl", f"--root={tmp_path}", "--update-catalog"], check=True, timeout=60, capture_output=True)
+    try:
+        with with_journald(tmp_path) as (journald, enter):
+            if journald.poll() is not None:
+                pytest.skip("systemd-journald does not run here")
+            d = start(root=root, wrapper=enter, env={"JOURNAL_STREAM": f"{st.st_dev}:{st.st_ino}"})
+            sid = d.run("true", "dev")["id"]
+            d.call("Kill", session="dev", project="/test")
+            d.end()
+
+            def shown():
+                done = subprocess.run([*enter, "journalctl", "-x", "--no-pager", f"SANDBOXD_SESSION={sid}"], check=False,
+                                      timeout=60, capture_output=True, text=True)
+                return done.stdout if "torn_down" in done.stdout else None
+            text = wait_for(shown)
+        assert f"Session {sid} 'dev' of uid 0: killed (admin), asked for by uid 0" in text
+        assert f"Subject: Sandbox session {sid} is ended" in text and 'The reason is: admin. "admin" means by hand' in text
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
