@@ -7,9 +7,9 @@ import re
 FALSE = {"", "0", "no", "n", "false", "f", "off"}
 PROC = "bubblewrap cannot mount a /proc in the jail (systemd >= 253)"
 
-# Deny-lists that leave bubblewrap, the interpreters and their debuggers what they call. No list of what is allowed
-# does: jails inherit it, and there is none with all of mount, ptrace and seccomp on every systemd.
-CALLS_DENIED = {"@clock", "@cpu-emulation", "@module", "@obsolete", "@raw-io", "@reboot", "@swap"}
+# Deny-lists that leave bubblewrap and the interpreters what they call (a jail's own filter leaves nothing of @debug).
+# No list of what is allowed does: jails inherit it, and there is none with mount and seccomp on every systemd.
+CALLS_DENIED = {"@clock", "@cpu-emulation", "@debug", "@module", "@obsolete", "@raw-io", "@reboot", "@swap"}
 FAMILIES_NEEDED = {
     "AF_UNIX": "the daemon serves a Unix socket",
     "AF_NETLINK": "bubblewrap sets up the loopback with it",
@@ -27,6 +27,7 @@ OFF = {
     "ProtectHostname": PROC + ", and no host name be set",
     "ProtectKernelLogs": PROC,
     "ProtectKernelTunables": PROC,
+    "RestrictSUIDSGID": "it answers openat2() with ENOSYS, and bubblewrap >= 0.12 has no other way",
     "RestrictNamespaces": "bubblewrap makes all kinds; a part of them makes clone3() fail",
     "RootDirectory": "user namespaces cannot be made in a chroot",
     "RootImage": "user namespaces cannot be made in a chroot",
@@ -63,7 +64,7 @@ def need_faults(key, words, needed):
 
 def call_faults(words):
     if words and not words[0].startswith("~"):
-        yield "SystemCallFilter= with what is allowed: jails inherit it, and it lacks mount, ptrace or seccomp"
+        yield "SystemCallFilter= with what is allowed: jails inherit it, and it lacks mount or seccomp"
     elif denied := {w.lstrip("~") for w in words} - CALLS_DENIED:
         yield f"SystemCallFilter=~{' '.join(sorted(denied))}: takes away more than is known to be harmless"
 
@@ -95,7 +96,7 @@ BAD = [
     "ProcSubset=pid", "ProtectProc=invisible", "ProtectSystem=strict",
     "InaccessiblePaths=-/proc/kcore", "ReadOnlyPaths=/proc/sys", "BindReadOnlyPaths=/etc/null:/proc/kmsg",
     "SystemCallFilter=@system-service", "SystemCallFilter=@system-service @mount", "SystemCallFilter=~@mount",
-    "SystemCallFilter=~@clock @debug", "SystemCallFilter=~@clock\nSystemCallFilter=~@mount",
+    "SystemCallFilter=~@clock @resources", "SystemCallFilter=~@clock\nSystemCallFilter=~@mount",
     "RestrictAddressFamilies=AF_UNIX", "RestrictAddressFamilies=AF_NETLINK AF_INET", "RestrictAddressFamilies=none",
     "RestrictAddressFamilies=~AF_NETLINK",
     "CapabilityBoundingSet=", "CapabilityBoundingSet=CAP_SETUID", "CapabilityBoundingSet=~CAP_SETGID",

@@ -12,7 +12,8 @@ def reset(service):
     """As the machine was when it booted."""
     service.stop()
     systemctl("reset-failed", "sandboxd.service", "sandboxd.socket", status=None)
-    shutil.rmtree(os.path.join(DROPINS, "sandboxd.service.d"), ignore_errors=True)
+    for folder in os.listdir(DROPINS):
+        shutil.rmtree(os.path.join(DROPINS, folder))
     shutil.rmtree(os.path.dirname(CONFIG), ignore_errors=True)
     shutil.rmtree(STATE, ignore_errors=True)
     systemctl("daemon-reload")
@@ -24,6 +25,7 @@ def reset(service):
 def service():
     """Its socket is there; it has not started yet."""
     s = Service()
+    s.configure()
     systemctl("start", "sandboxd.socket")
     try:
         yield s

@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from pid1lib import BEFORE_254, RUNTIME, SOCKET, STATE, UNITS, VarlinkError, command, status_of, systemctl, wait_for
+from pid1lib import BEFORE_254, CONFIG, RUNTIME, SOCKET, STATE, UNITS, VarlinkError, command, status_of, systemctl, wait_for
 
 OURS = ["sandboxd.socket", "sandboxd.service", "nix-sandbox.slice", *["nix-sandbox-sessions.service"] * BEFORE_254]
 SERVICE_CAPABILITIES = 1 << 6 | 1 << 7          # CAP_SETGID, CAP_SETUID
@@ -78,20 +78,36 @@ def test_credentials(service):
     assert os.stat(service.cgroup).st_uid == user.pw_uid
 
 
+def fails(service, *words):
+    """The service does not start, and says these words."""
+    with pytest.raises((OSError, AssertionError, VarlinkError)):
+        service.link(wait=5).call("GetVersion")
+    wait_for(lambda: service.active() == "failed")
+    for word in words:
+        assert word in service.log()
+
+
+def mended(service):
+    systemctl("reset-failed", "sandboxd.service", "sandboxd.socket")
+    systemctl("restart", "sandboxd.socket")
+    return service.call("GetVersion")
+
+
 def test_configuration(service):
     """The administrator's file is read if it is there."""
-    service.configure('{ "max": { "memory_mb": 333 } } // less')
-    reply = service.run("true", "a", memory_mb=1000)
-    assert "333" in str(reply)
+    service.configure(max={"memory_mb": 333})
+    assert "333" in str(service.run("true", "a", memory_mb=1000))
 
 
 def test_broken_configuration_is_said_and_mended(service):
     service.configure('{ "nonsense": 1 }')
-    with pytest.raises((OSError, AssertionError, VarlinkError)):
-        service.link(wait=5).call("GetVersion")
-    wait_for(lambda: service.active() == "failed")
-    assert "/etc/nix-sandbox/sandboxd.json" in service.log() and "nonsense" in service.log()
-    service.configure("{}")
-    systemctl("reset-failed", "sandboxd.service", "sandboxd.socket")
-    systemctl("restart", "sandboxd.socket")
-    assert service.call("GetVersion")
+    fails(service, CONFIG, "nonsense")
+    service.configure()
+    assert mended(service)
+
+
+def test_refuses_to_run_without_limits(service):
+    """A unit whose delegation somebody has taken away, on a machine that may have no controllers anyway."""
+    os.unlink(CONFIG)
+    service.drop_in("[Service]\nDelegate=no\nEnvironment=\n")   # nor is there the other unit's of an old systemd
+    fails(service, "Delegate=cpu memory pids io", "require_limits")
