@@ -186,9 +186,9 @@ void journal_event(const EventRecord *record, const AuditHead *head) {
         _cleanup_free_ char *message = NULL;
         Entry e = {};
 
-        /* In a terminal the life of sessions is for those who look for it; trouble is for all. */
-        if (!log_enabled(kind->priority) || (!log_is_journal() && kind->priority > LOG_WARNING &&
-                                             !log_enabled(LOG_DEBUG)))
+        /* The journal is told whatever the level of our own messages is, but for turns. In a terminal the life of
+         * sessions is for those who look for it; trouble is for all. */
+        if (kind->priority > (log_is_journal() ? LOG_INFO : LOG_WARNING) && !log_enabled(LOG_DEBUG))
                 return;
         message = event_message(record);
         if (!message) {

@@ -437,7 +437,8 @@ def with_journal(start, tmp_path):
     with open(log, "wb"):
         st = os.stat(log)
     try:
-        yield start(root=root, wrapper=journal.wrapper, env={"JOURNAL_STREAM": f"{st.st_dev}:{st.st_ino}"}), journal
+        yield start(root=root, wrapper=journal.wrapper, env={"JOURNAL_STREAM": f"{st.st_dev}:{st.st_ino}",
+                                                                  "NIX_SANDBOX_LOG": "err"}), journal
     finally:
         shutil.rmtree(root, ignore_errors=True)
         journal.socket.close()
