@@ -3,6 +3,7 @@
 import os
 import pwd
 import re
+import signal
 import stat
 
 import pytest
@@ -111,3 +112,12 @@ def test_refuses_to_run_without_limits(service):
     os.unlink(CONFIG)
     service.drop_in("[Service]\nDelegate=no\nEnvironment=\n")   # nor is there the other unit's of an old systemd
     fails(service, "Delegate=cpu memory pids io", "require_limits")
+
+
+def test_connections_wait_for_the_next(service):
+    """systemd holds the socket: who connects while there is no daemon is served by the next one."""
+    old = service.pid_of_running()
+    os.kill(old, signal.SIGKILL)
+    with service.link() as link:
+        assert link.call("GetVersion")
+    assert service.pid != old
