@@ -127,11 +127,39 @@ static void link_close_when_flushed(VarlinkLink *l) {
         link_arm_timer(l);
 }
 
+static void link_run_handler(VarlinkLink *l, const VarlinkCall *call) {
+        unsigned n_ref = l->n_ref;
+        int r;
+
+        l->keep = false;
+        l->in_handler = true;
+        r = l->owner->on_call(l, call, l->owner->userdata);
+        l->in_handler = false;
+
+        if (r < 0)
+                (void) log_debug_errno(r, "Method '%s' failed: %m", call->method);
+        /* Failed, or forgotten: neither answered nor parked with a reference. */
+        if (l->state == LINK_BUSY && (r < 0 || (l->n_ref == n_ref && !l->keep))) {
+                _cleanup_json_ json_object *o = NULL;
+
+                o = varlink_error_parameters(NULL, strerror(r < 0 ? -r : EPROTO));
+                (void) varlink_error(l, l->owner->internal_error, o);
+        }
+}
+
+/* Its handler has run. Takes the call when it is to run again. */
+static void link_call_ran(VarlinkLink *l, VarlinkCall *call) {
+        if (l->state != LINK_BUSY || !l->keep)
+                return;
+
+        l->kept = *call;
+        *call = (VarlinkCall) {};
+}
+
 /* Serves the message at the front of the input. -EBADMSG when it is none. */
 static int link_run_call(VarlinkLink *l, size_t size) {
         _cleanup_(varlink_call_done) VarlinkCall call = {};
         Buffer *input = stream_input(l->stream);
-        unsigned n_ref = l->n_ref;
         int r;
 
         r = varlink_call_parse(buffer_data(input), size, &call);
@@ -141,20 +169,35 @@ static int link_run_call(VarlinkLink *l, size_t size) {
 
         l->state = LINK_BUSY;
         l->flags = call.flags;
-        l->in_handler = true;
-        r = l->owner->on_call(l, &call, l->owner->userdata);
-        l->in_handler = false;
+        l->call_size = size;
+        link_run_handler(l, &call);
+        link_call_ran(l, &call);
+        return 0;
+}
 
-        if (r < 0)
-                (void) log_debug_errno(r, "Method '%s' failed: %m", call.method);
-        /* Failed, or forgotten: neither answered nor parked with a reference. */
-        if (l->state == LINK_BUSY && (r < 0 || l->n_ref == n_ref)) {
-                _cleanup_json_ json_object *o = NULL;
+int varlink_link_keep_call(VarlinkLink *l) {
+        assert(l->in_handler);
 
-                o = varlink_error_parameters(NULL, strerror(r < 0 ? -r : EPROTO));
-                (void) varlink_error(l, l->owner->internal_error, o);
-        }
+        if (l->call_size > VARLINK_KEPT_MAX)
+                return -EMSGSIZE;
+        l->keep = true;
+        return 0;
+}
 
+int varlink_link_dispatch_again(VarlinkLink *link) {
+        _cleanup_(varlink_link_unrefp) VarlinkLink *l = varlink_link_ref(link);
+        _cleanup_(varlink_call_done) VarlinkCall call = l->kept;
+
+        assert(!l->in_handler);
+
+        l->kept = (VarlinkCall) {};
+        if (!call.message)
+                return l->state == LINK_DEAD ? -EPIPE : -EBUSY;
+
+        link_run_handler(l, &call);
+        link_call_ran(l, &call);
+        if (l->state == LINK_IDLE && (l->eof || buffer_size(stream_input(l->stream)) > 0))
+                varlink_link_resume_later(l);
         return 0;
 }
 
@@ -299,6 +342,7 @@ void varlink_link_close(VarlinkLink *l) {
         l->owner = NULL;
         l->state = LINK_DEAD;
         l->on_disconnect = (LinkCallback) {};
+        varlink_call_done(&l->kept);
         l->stream = stream_free(l->stream);
         l->resume = sd_event_source_disable_unref(l->resume);
         l->timer = sd_event_source_disable_unref(l->timer);

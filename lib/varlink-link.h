@@ -44,6 +44,9 @@ struct VarlinkLink {
         RecordScanner scanner;
         LinkState state;
         VarlinkFlags flags;             /* of the running call */
+        size_t call_size;               /* of its message */
+        VarlinkCall kept;               /* the parked call, when its handler will run again */
+        bool keep;                      /* asked for by the handler that runs */
         bool in_handler;
         bool eof;
         bool held;                      /* not served until its replies are read */

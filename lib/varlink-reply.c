@@ -98,6 +98,7 @@ static int link_answer(VarlinkLink *l, const Answer *a) {
 
         l->state = LINK_IDLE;
         l->on_disconnect = (LinkCallback) {};
+        varlink_call_done(&l->kept);
         if (!l->in_handler && (l->eof || buffer_size(stream_input(l->stream)) > 0))
                 varlink_link_resume_later(l);
 

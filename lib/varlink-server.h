@@ -77,6 +77,17 @@ typedef void (*VarlinkLinkCallback)(VarlinkLink *link, void *userdata);
 void varlink_link_on_disconnect(VarlinkLink *l, VarlinkLinkCallback callback, void *userdata);
 
 /*
+ * For handlers that must wait before they can decide. varlink_link_keep_call(), from inside the handler, parks
+ * the call together with its parameters; -EMSGSIZE when it is larger than VARLINK_KEPT_MAX, because what is
+ * kept counts against nobody's output. varlink_link_dispatch_again(), from the event loop, runs the handler of
+ * a call that was kept from the top, as if it had just come; a handler that is to run a third time must ask
+ * again. -EBUSY when no call is kept, -EPIPE when the link is dead.
+ */
+#define VARLINK_KEPT_MAX (32 * KIB)
+int varlink_link_keep_call(VarlinkLink *l);
+int varlink_link_dispatch_again(VarlinkLink *l);
+
+/*
  * Answers: one of reply/error ends the call; notify sends one of several replies (only when the call had
  * VARLINK_MORE, else -EINVAL). parameters is borrowed, may be NULL. A call with VARLINK_ONEWAY is ended the
  * same way, but nothing is sent. -EPIPE when the link is dead or died of this, -EBUSY when no call is

@@ -177,6 +177,72 @@ Test(varlink_server, pipelined_calls_wait_for_the_parked_one) {
         cr_assert_eq(fixture.n_disconnects, 0);
 }
 
+Test(varlink_server, kept_calls_run_again_from_the_top) {
+        static const char two[] = CALL("Again", ",\"parameters\":{\"n\":7}") "\0" ECHO("1");
+        _cleanup_close_ int fd = fixture_connect(&fixture);
+        bool hangup;
+
+        fixture.n_again = 3;
+        cr_assert(fixture_send(&fixture, fd, two, sizeof(two)));
+        cr_assert_eq(fixture.n_calls, 1);
+
+        cr_assert_eq(varlink_link_dispatch_again(fixture.parked), 0);
+        fixture_pump(&fixture);
+        cr_assert_eq(fixture.n_calls, 2);
+        cr_assert_null(fixture_receive(&fixture, fd, &hangup));
+
+        cr_assert_eq(varlink_link_dispatch_again(fixture.parked), 0);
+        cr_assert_eq(varlink_link_dispatch_again(fixture.parked), -EBUSY, "answered");
+        cr_assert_eq(fixture.n_calls, 3, "not from inside the reply");
+        fixture_expect(&fixture, fd, ECHOED("7"));
+        fixture_expect(&fixture, fd, ECHOED("1"));
+        fixture.parked = varlink_link_unref(fixture.parked);
+}
+
+Test(varlink_server, kept_calls_may_be_answered_without_running_again) {
+        _cleanup_close_ int fd = fixture_connect(&fixture);
+
+        fixture.n_again = 2;
+        cr_assert(fixture_send_message(&fixture, fd, CALL("Again", "")));
+        cr_assert_eq(varlink_error(fixture.parked, "test.unit.No", NULL), 0);
+        cr_assert_eq(varlink_link_dispatch_again(fixture.parked), -EBUSY);
+        fixture_expect(&fixture, fd, "{\"error\":\"test.unit.No\",\"parameters\":{}}");
+
+        /* What parks without asking for it is not run again. */
+        fixture.parked = varlink_link_unref(fixture.parked);
+        cr_assert(fixture_send_message(&fixture, fd, CALL("Park", "")));
+        cr_assert_eq(varlink_link_dispatch_again(fixture.parked), -EBUSY);
+        cr_assert_eq(varlink_reply(fixture.parked, NULL), 0);
+        fixture_expect(&fixture, fd, "{\"parameters\":{}}");
+        fixture.parked = varlink_link_unref(fixture.parked);
+}
+
+Test(varlink_server, large_calls_are_not_kept) {
+        _cleanup_close_ int fd = fixture_connect(&fixture);
+        _cleanup_free_ char *call = NULL;
+
+        cr_assert_geq(asprintf(&call, "%s%*s", CALL("Again", ""), (int) VARLINK_KEPT_MAX, ""), 0);
+        fixture.n_again = 2;
+        cr_assert(fixture_send_message(&fixture, fd, call));
+        fixture_expect(&fixture, fd, "{\"error\":\"" TEST_INTERFACE ".Internal\","
+                                     "\"parameters\":{\"message\":\"Message too long\"}}");
+}
+
+Test(varlink_server, disconnect_while_kept) {
+        int fd = fixture_connect(&fixture);
+        VarlinkLink *link;
+
+        fixture.n_again = 2;
+        cr_assert(fixture_send_message(&fixture, fd, CALL("Again", "")));
+        link = varlink_link_ref(fixture.parked);
+        fd = safe_close(fd);
+        fixture_pump(&fixture);
+        cr_assert_eq(fixture.n_disconnects, 1);
+        cr_assert_eq(varlink_link_dispatch_again(link), -EPIPE);
+        cr_assert_eq(fixture.n_calls, 1);
+        (void) varlink_link_unref(link);
+}
+
 Test(varlink_server, disconnect_while_parked) {
         int fd = fixture_connect(&fixture);
 

@@ -35,6 +35,22 @@ static int vl_method_park(VarlinkLink *l, json_object *parameters, VarlinkFlags 
         return 0;
 }
 
+static int vl_method_again(VarlinkLink *l, json_object *parameters, VarlinkFlags flags, void *userdata) {
+        Fixture *f = userdata;
+        int r;
+
+        if (++f->n_calls >= f->n_again)
+                return varlink_reply(l, parameters);
+
+        r = varlink_link_keep_call(l);
+        if (r < 0)
+                return r;
+        if (!f->parked)
+                f->parked = varlink_link_ref(l);
+        varlink_link_on_disconnect(l, on_disconnect, f);
+        return 0;
+}
+
 static int vl_method_count(VarlinkLink *l, json_object *parameters, VarlinkFlags flags, void *userdata) {
         if (!(flags & VARLINK_MORE)) {
                 cr_assert_eq(varlink_notify(l, NULL), -EINVAL);
@@ -94,6 +110,7 @@ void fixture_init(Fixture *f, const VarlinkServerLimits *limits) {
         static const VarlinkMethod methods[] = {
                 { TEST_INTERFACE ".Echo",   vl_method_echo },
                 { TEST_INTERFACE ".Park",   vl_method_park },
+                { TEST_INTERFACE ".Again",  vl_method_again },
                 { TEST_INTERFACE ".Count",  vl_method_count },
                 { TEST_INTERFACE ".Fail",   vl_method_fail },
                 { TEST_INTERFACE ".Forget", vl_method_forget },

@@ -16,6 +16,7 @@ typedef struct Fixture {
         VarlinkLink *parked;            /* by Park; a reference */
         VarlinkFlags parked_flags;
         unsigned n_calls;
+        unsigned n_again;               /* Again parks until this many runs have been */
         unsigned n_disconnects;
 } Fixture;
 
@@ -43,5 +44,5 @@ void fixture_expect(Fixture *f, int fd, const char *message);
 /* Fails unless the server has hung up and sent nothing more. */
 void fixture_expect_hangup(Fixture *f, int fd);
 
-/* Methods: Echo, Park, Count (with more: 1, 2, 3), Fail (-EIO), Forget (neither answers nor parks),
+/* Methods: Echo, Again (as Echo, but kept until it has run n_again times), Park, Count (with more: 1, 2, 3), Fail (-EIO), Forget (neither answers nor parks),
  * Repeat (size: a reply with that many bytes). */
