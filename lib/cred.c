@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "cred.h"
+#include "process.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
@@ -38,15 +39,22 @@ static int read_groups(int fd, PeerCred *c) {
         return 0;
 }
 
-/* A missing pidfd is no error: older kernels have none, and a peer that is already gone has none either. */
-static int read_pidfd(int fd) {
+/*
+ * A missing pidfd is no error: a peer that is already gone has none. Kernels before 6.5 do not record it, so there
+ * it is opened now; in the time from connect(2) until here another process may have come by the same pid, but
+ * from now on it is known whether that one lives.
+ */
+static int read_pidfd(int fd, pid_t pid) {
         socklen_t size = sizeof(int);
         int pidfd;
 
-        if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) < 0)
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) >= 0)
+                return pidfd;
+        if (errno != ENOPROTOOPT || pid <= 0)
                 return -EBADF;
 
-        return pidfd;
+        pidfd = pidfd_open_pid(pid);
+        return pidfd < 0 ? -EBADF : pidfd;
 }
 
 int peer_cred_read(int fd, PeerCred *ret) {
@@ -69,7 +77,7 @@ int peer_cred_read(int fd, PeerCred *ret) {
         if (r < 0)
                 return r;
 
-        c.pidfd = read_pidfd(fd);
+        c.pidfd = read_pidfd(fd, c.pid);
 
         *ret = c;
         c = PEER_CRED_NULL;

@@ -14,8 +14,8 @@
 typedef struct PeerCred {
         uid_t uid;
         gid_t gid;
-        pid_t pid;              /* for messages only */
-        int pidfd;              /* -EBADF where the kernel has no SO_PEERPIDFD (before 6.5) */
+        pid_t pid;              /* for messages, and never without a look at the pidfd */
+        int pidfd;              /* -EBADF when the peer was gone already */
         gid_t *groups;          /* supplementary groups */
         size_t n_groups;
 } PeerCred;
