@@ -4,7 +4,6 @@
 
 #include "daemon/api-private.h"
 #include "daemon/doctor.h"
-#include "daemon/policy.h"
 #include "lib/version.h"
 
 static const JsonField no_parameters[] = { {} };
@@ -28,15 +27,16 @@ int vl_method_get_version(VarlinkLink *link, json_object *parameters, VarlinkFla
 
 int vl_method_events(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
         struct {
-                bool follow;
+                bool follow, all, interactive;
         } p = {};
         static const JsonField table[] = {
                 { "follow", JSON_KIND_BOOL, offsetof(typeof(p), follow) },
+                { "all", JSON_KIND_BOOL, offsetof(typeof(p), all) },
+                { "interactive", JSON_KIND_BOOL, offsetof(typeof(p), interactive) },
                 {},
         };
         _cleanup_json_ json_object *reply = NULL;
         const PeerCred *peer = varlink_link_peer(link);
-        bool all = policy_may_see_all(peer->uid);
         Manager *m = userdata;
         int r;
 
@@ -47,8 +47,13 @@ int vl_method_events(VarlinkLink *link, json_object *parameters, VarlinkFlags fl
                 (void) varlink_error(link, VARLINK_ERROR_EXPECTED_MORE, NULL);
                 return 0;
         }
+        if (p.all)
+                r = api_authorize(link, m, POLICY_LIST_OTHERS, "see the events of all users", p.interactive);
+        if (r != 0)
+                return MIN(r, 0);
 
-        r = event_log_to_json(&m->events, peer->uid, all, &reply);
+        p.all |= policy_is_granted_everything(peer->uid);
+        r = event_log_to_json(&m->events, peer->uid, p.all, &reply);
         if (r < 0)
                 return r;
         if (!p.follow) {
@@ -56,7 +61,7 @@ int vl_method_events(VarlinkLink *link, json_object *parameters, VarlinkFlags fl
                 return 0;
         }
         (void) varlink_notify(link, reply);
-        return event_log_follow(&m->events, link, all);
+        return event_log_follow(&m->events, link, p.all);
 }
 
 /* The names of an environment's interpreters; missing: only of those that are not installed. */

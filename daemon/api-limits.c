@@ -8,8 +8,7 @@
 #include "daemon/session-reply.h"
 
 typedef struct SetParameters {
-        const char *session;
-        const char *project;
+        SessionParameters whose;
         uint64_t memory_mb;     /* these: 0 is not asked */
         uint64_t processes;
         uint64_t cpu_weight;
@@ -19,8 +18,10 @@ typedef struct SetParameters {
 } SetParameters;
 
 static const JsonField set_table[] = {
-        { "session", JSON_KIND_STRING, offsetof(SetParameters, session), JSON_MANDATORY },
-        { "project", JSON_KIND_STRING, offsetof(SetParameters, project) },
+        { "session", JSON_KIND_STRING, offsetof(SetParameters, whose.session), JSON_MANDATORY },
+        { "project", JSON_KIND_STRING, offsetof(SetParameters, whose.project) },
+        { "any_user", JSON_KIND_BOOL, offsetof(SetParameters, whose.any_user) },
+        { "interactive", JSON_KIND_BOOL, offsetof(SetParameters, whose.interactive) },
         { "memory_mb", JSON_KIND_UINT, offsetof(SetParameters, memory_mb) },
         { "processes", JSON_KIND_UINT, offsetof(SetParameters, processes) },
         { "cpu_weight", JSON_KIND_UINT, offsetof(SetParameters, cpu_weight) },
@@ -127,7 +128,7 @@ int vl_method_set(VarlinkLink *link, json_object *parameters, VarlinkFlags flags
 
         r = api_dispatch(link, parameters, set_table, &p);
         if (r == 0)
-                r = api_find_session(link, m, p.project, p.session, SESSION_VERB_SET, &s);
+                r = api_find_session(link, m, &p.whose, SESSION_VERB_SET, &s);
         if (r != 0)
                 return MIN(r, 0);
 

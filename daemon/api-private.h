@@ -4,6 +4,7 @@
 /* What the files of the API share: its handlers, for the method table, and how they answer. */
 
 #include "daemon/manager.h"
+#include "daemon/policy.h"
 
 #define API_ERROR(name) "io.nixsandbox." name
 
@@ -14,18 +15,28 @@ int api_error(VarlinkLink *link, const char *error, const char *key, const char 
 /* Types the parameters by a table. 0: done; 1: refused, and answered; negative errno. */
 int api_dispatch(VarlinkLink *link, json_object *parameters, const JsonField *table, void *ret);
 
-/* A session that the peer may use a verb on. 0: *ret is set; 1: refused, and answered; negative errno. */
-int api_find_session(VarlinkLink *link, Manager *m, const char *project, const char *name_or_id,
-                     SessionVerb verb, Session **ret);
-
 /* The parameters of all methods that name one session. */
 typedef struct SessionParameters {
-        const char *session;
+        const char *session; /* a name or an id */
         const char *project;
+        bool any_user;    /* an id may be of somebody else's session */
+        bool interactive; /* polkit may ask the peer's user */
 } SessionParameters;
 
+/* A session that the peer may use a verb on. 0: *ret is set; 1: parked, or refused and answered; negative errno. */
+int api_find_session(VarlinkLink *link, Manager *m, const SessionParameters *p, SessionVerb verb, Session **ret);
 int api_session_parameters(VarlinkLink *link, Manager *m, json_object *parameters, SessionVerb verb,
                            Session **ret);
+
+/*
+ * What the peer's uid alone does not allow, and polkit may. Asked before anything is changed: a call that has to
+ * wait for the answer runs again from the top. 0: granted; 1: parked, or refused and answered; negative errno.
+ * what goes into a sentence: "list the sessions of all users".
+ */
+int api_authorize(VarlinkLink *link, Manager *m, PolicyAction action, const char *what, bool interactive);
+/* The same for a session that is not the peer's own, by its id. *ret is NULL, and nothing is answered, when there is
+ * none or the peer may not: the two must look alike. */
+int api_find_foreign(VarlinkLink *link, Manager *m, const SessionParameters *p, SessionVerb verb, Session **ret);
 
 int vl_method_run(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_wait(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);

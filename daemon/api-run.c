@@ -248,7 +248,9 @@ static int run_find_target(VarlinkLink *link, Manager *m, const RunParameters *p
                 if (!s)
                         return run_in_new_session(link, m, p, ret);
         }
-        r = api_find_session(link, m, p->project ?: "/", p->session, SESSION_VERB_RUN, &s);
+        r = api_find_session(link, m,
+                             &(SessionParameters){ .session = p->session, .project = p->project ?: "/" },
+                             SESSION_VERB_RUN, &s);
         return r != 0 ? r : run_in_existing_session(link, m, s, p, ret);
 }
 
@@ -335,7 +337,9 @@ int vl_method_wait(VarlinkLink *link, json_object *parameters, VarlinkFlags flag
 
         r = api_dispatch(link, parameters, table, &p);
         if (r == 0)
-                r = api_find_session(link, userdata, p.project, p.session, SESSION_VERB_SHOW, &s);
+                r = api_find_session(link, userdata,
+                                     &(SessionParameters){ .session = p.session, .project = p.project },
+                                     SESSION_VERB_WAIT, &s);
         if (r != 0)
                 return MIN(r, 0);
 
@@ -353,7 +357,7 @@ int vl_method_interrupt(VarlinkLink *link, json_object *parameters, VarlinkFlags
         Session *s;
         int r;
 
-        r = api_session_parameters(link, userdata, parameters, SESSION_VERB_SHOW, &s);
+        r = api_session_parameters(link, userdata, parameters, SESSION_VERB_INTERRUPT, &s);
         if (r != 0)
                 return MIN(r, 0);
 

@@ -3,15 +3,15 @@
 /* List, Show, Kill, Freeze, Thaw, History: the verbs on sessions that run nothing. */
 
 #include "daemon/api-private.h"
-#include "daemon/policy.h"
 #include "daemon/session-reply.h"
 
 int vl_method_list(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
         struct {
-                bool all;
+                bool all, interactive;
         } p = {};
         static const JsonField table[] = {
                 { "all", JSON_KIND_BOOL, offsetof(typeof(p), all) },
+                { "interactive", JSON_KIND_BOOL, offsetof(typeof(p), interactive) },
                 {},
         };
         _cleanup_(buffer_done) Buffer reply = {};
@@ -21,12 +21,10 @@ int vl_method_list(VarlinkLink *link, json_object *parameters, VarlinkFlags flag
         int r;
 
         r = api_dispatch(link, parameters, table, &p);
+        if (r == 0 && p.all)
+                r = api_authorize(link, m, POLICY_LIST_OTHERS, "list the sessions of all users", p.interactive);
         if (r != 0)
                 return MIN(r, 0);
-        if (p.all && !policy_may_see_all(uid))
-                return api_error(link, API_ERROR("PermissionDenied"), NULL, NULL,
-                                 "Only root may list the sessions of all users. Leave -a out to see your "
-                                 "own.");
 
         json_write_object(&w, NULL);
         json_write_array(&w, "sessions");

@@ -9,7 +9,6 @@
 
 #include "daemon/api-private.h"
 #include "daemon/idl.h"
-#include "daemon/policy.h"
 #include "lib/version.h"
 
 /* Connections of all users together; each user is held to user.max_connections of the configuration. */
@@ -146,32 +145,40 @@ static int refuse_verb(VarlinkLink *link, const Session *s, SessionVerb verb) {
         return r < 0 ? r : 1;
 }
 
-int api_find_session(VarlinkLink *link, Manager *m, const char *project, const char *name_or_id,
-                     SessionVerb verb, Session **ret) {
+static int refuse_name(VarlinkLink *link, const char *name) {
+        _cleanup_free_ char *quoted = text_quote(name, NAME_MAX_LENGTH);
+        int r;
+
+        r = api_error(link, API_ERROR("BadName"), "name", name,
+                      "%s is no session name: letters, digits, '-' and '_', starting with a letter or digit, at "
+                      "most %u characters.",
+                      quoted ?: "This", NAME_MAX_LENGTH);
+        return r < 0 ? r : 1;
+}
+
+int api_find_session(VarlinkLink *link, Manager *m, const SessionParameters *p, SessionVerb verb, Session **ret) {
         bool ambiguous;
         Session *s;
         int r;
 
-        if (!name_is_valid(name_or_id)) {
-                _cleanup_free_ char *quoted = text_quote(name_or_id, NAME_MAX_LENGTH);
+        if (!name_is_valid(p->session))
+                return refuse_name(link, p->session);
 
-                r = api_error(link, API_ERROR("BadName"), "name", name_or_id,
-                              "%s is no session name: letters, digits, '-' and '_', starting with a letter "
-                              "or digit, at most %u characters.",
-                              quoted ?: "This", NAME_MAX_LENGTH);
-                return r < 0 ? r : 1;
-        }
-
-        s = manager_find_session(m, varlink_link_peer(link)->uid, project, name_or_id, &ambiguous);
+        s = manager_find_session(m, varlink_link_peer(link)->uid, p->project, p->session, &ambiguous);
         if (ambiguous) {
-                r = api_error(link, API_ERROR("BadName"), "name", name_or_id,
+                r = api_error(link, API_ERROR("BadName"), "name", p->session,
                               "You have sessions '%s' in several projects: name one by its id ('sandboxctl "
                               "list').",
-                              name_or_id);
+                              p->session);
                 return r < 0 ? r : 1;
         }
+        if (!s) {
+                r = api_find_foreign(link, m, p, verb, &s);
+                if (r != 0)
+                        return r;
+        }
         if (!s)
-                return refuse_missing(link, m, name_or_id);
+                return refuse_missing(link, m, p->session);
         if (!session_verb_allowed(s->state, verb))
                 return refuse_verb(link, s, verb);
 
@@ -184,13 +191,13 @@ int api_session_parameters(VarlinkLink *link, Manager *m, json_object *parameter
         static const JsonField table[] = {
                 { "session", JSON_KIND_STRING, offsetof(SessionParameters, session), JSON_MANDATORY },
                 { "project", JSON_KIND_STRING, offsetof(SessionParameters, project) },
+                { "any_user", JSON_KIND_BOOL, offsetof(SessionParameters, any_user) },
+                { "interactive", JSON_KIND_BOOL, offsetof(SessionParameters, interactive) },
                 {},
         };
         SessionParameters p = {};
         int r;
 
         r = api_dispatch(link, parameters, table, &p);
-        if (r != 0)
-                return r;
-        return api_find_session(link, m, p.project, p.session, verb, ret);
+        return r != 0 ? r : api_find_session(link, m, &p, verb, ret);
 }

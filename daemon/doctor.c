@@ -69,6 +69,30 @@ static int check_users(json_object *array, const Manager *m) {
         return add_check(array, "users", "ok", text, NULL);
 }
 
+/* What came of the last question: asking one here would have to wait for the answer. */
+static int check_polkit(json_object *array, const Manager *m) {
+        const char *why;
+        char text[512];
+
+        if (!m->polkit)
+                return add_check(array, "polkit", "ok", "not needed: a private daemon serves one user", NULL);
+
+        switch (polkit_health(m->polkit, &why)) {
+        case POLKIT_NOT_ASKED:
+                return add_check(array, "polkit", "ok", "not asked yet: it is when somebody wants to see other "
+                                                        "users' sessions", NULL);
+        case POLKIT_ANSWERS:
+                return add_check(array, "polkit", "ok", "answers", NULL);
+        case POLKIT_FAILS:
+        default:
+                (void) snprintf(text, sizeof(text), "only root reaches other users' sessions, because polkit could "
+                                                    "not be asked: %s", why);
+                return add_check(array, "polkit", "warning", text,
+                                 "Debian: apt install polkitd; its actions belong into "
+                                 "/usr/share/polkit-1/actions/io.nixsandbox.policy");
+        }
+}
+
 static int check_cgroups(json_object *array, const Manager *m) {
         static const struct {
                 const char *name;
@@ -171,6 +195,8 @@ int doctor_to_json(const Manager *m, json_object **ret) {
                 r = check_user_namespaces(array);
         if (r >= 0)
                 r = check_users(array, m);
+        if (r >= 0)
+                r = check_polkit(array, m);
         if (r >= 0)
                 r = check_cgroups(array, m);
         if (r >= 0)

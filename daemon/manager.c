@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "daemon/api.h"
-#include "daemon/policy.h"
 #include "lib/log.h"
 
 /* Private mode: with no session and no connection for this long, the daemon ends. */
@@ -154,6 +153,9 @@ int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why)
                 r = manager_setup_audit(m, options->state_dir);
         if (r >= 0)
                 r = obituaries_open(&m->obituaries, options->runtime_dir);
+        /* A private daemon serves one user, and polkit would not take its word for anything. */
+        if (r >= 0 && !streq(m->mode, "private"))
+                r = polkit_new(m->event, &m->polkit);
         if (r >= 0)
                 r = api_server_new(m, &m->server);
         if (r < 0) {
@@ -173,6 +175,7 @@ Manager *manager_free(Manager *m) {
                 return NULL;
 
         m->server = varlink_server_free(m->server);
+        m->polkit = polkit_free(m->polkit);
         while (m->sessions) {
                 Session *s = m->sessions;
 
@@ -248,25 +251,30 @@ Session *manager_find_named(Manager *m, uid_t uid, const char *project, const ch
         return session_index_find_named(&m->index, uid, project, name);
 }
 
+Session *manager_find_id(Manager *m, const char *id) {
+        return session_index_find_id(&m->index, id);
+}
+
 Session *manager_find_session(Manager *m, uid_t uid, const char *project, const char *name_or_id,
                               bool *ret_ambiguous) {
-        Session *named, *s;
+        Session *found;
         size_t fits = 0;
 
         if (ret_ambiguous)
                 *ret_ambiguous = false;
 
-        s = session_index_find_id(&m->index, name_or_id);
-        if (s && policy_may_use_session(uid, s->user->uid))
-                return s;
+        found = project ? manager_find_named(m, uid, project, name_or_id) : NULL;
+        if (found)
+                return found;
 
-        named = project ? manager_find_named(m, uid, project, name_or_id) : NULL;
-        if (named)
-                return named;
+        found = manager_find_id(m, name_or_id);
+        if (found && found->user->uid == uid)
+                return found;
 
-        for (s = m->sessions; s; s = s->next)
+        found = NULL;
+        for (Session *s = m->sessions; s; s = s->next)
                 if (s->name && s->user->uid == uid && session_is_live(s) && streq(s->name, name_or_id)) {
-                        named = s;
+                        found = s;
                         fits++;
                 }
         if (fits > 1) {
@@ -274,5 +282,5 @@ Session *manager_find_session(Manager *m, uid_t uid, const char *project, const 
                         *ret_ambiguous = true;
                 return NULL;
         }
-        return named;
+        return found;
 }

@@ -13,6 +13,7 @@
 #include "daemon/config.h"
 #include "daemon/event-log.h"
 #include "daemon/obituary.h"
+#include "daemon/polkit.h"
 #include "daemon/session-index.h"
 #include "daemon/session.h"
 #include "daemon/spawn.h"
@@ -24,6 +25,7 @@ struct Manager {
         SpawnContext spawn;
         CgroupTree *cgroups;
         VarlinkServer *server;
+        Polkit *polkit; /* NULL: a private daemon */
         EventLog events;
         Audit *audit; /* gets all of them */
         Obituaries obituaries;
@@ -61,11 +63,12 @@ void manager_unlink_session(Manager *m, Session *s);
 void manager_queue_gc(Manager *m);
 
 /*
- * The living session that a peer means by an id, or by a name: of his own project first, else the only one
- * of his with that name. NULL: none he may see. *ret_ambiguous (may be NULL) is set when a name fits
- * several.
+ * The living session of his own that a peer means: by name in his project, by id, or as the only one with that name.
+ * NULL: none. *ret_ambiguous (may be NULL) is set when a name fits several.
  */
 Session *manager_find_session(Manager *m, uid_t uid, const char *project, const char *name_or_id,
                               bool *ret_ambiguous);
+/* Anybody's. */
+Session *manager_find_id(Manager *m, const char *id);
 /* By name and project exactly, as Run does. */
 Session *manager_find_named(Manager *m, uid_t uid, const char *project, const char *name);

@@ -2,19 +2,34 @@
 #pragma once
 
 /*
- * Who may see and act on a session. Pure: decided from the kernel's credentials of the peer, nothing else.
- * A session that the peer may not see is answered exactly like one that does not exist.
+ * Who may see and act on a session. Pure. Everyone may do everything with sessions of his own and root with
+ * everyone's, by the kernel's credentials of the peer and nothing else; for all others there are actions that
+ * polkit may grant (polkit.h, polkit/io.nixsandbox.policy). A session that the peer may not see is answered
+ * exactly like one that does not exist.
  */
 
 #include <sys/types.h>
 
+#include "daemon/session-state.h"
 #include "lib/macro.h"
 
-static inline bool policy_may_use_session(uid_t peer, uid_t owner) {
-        return peer == owner || peer == 0;
-}
+typedef enum PolicyAction {
+        POLICY_LIST_OTHERS,   /* see sessions of other users */
+        POLICY_MANAGE_OTHERS, /* end, freeze, interrupt, change them */
+        POLICY_EXCEED_LIMITS, /* set limits beyond the configured maxima */
+        POLICY_MANAGE_SYSTEM, /* what concerns the whole service */
+        _POLICY_ACTION_MAX,
+        _POLICY_ACTION_INVALID = -EINVAL,
+} PolicyAction;
 
-/* Everything of everyone: `list -a`, events of all users. */
-static inline bool policy_may_see_all(uid_t peer) {
+/* "io.nixsandbox.list-others". */
+const char *policy_action_to_string(PolicyAction a);
+
+/* What must be granted for a verb on a session of someone else; _POLICY_ACTION_INVALID: nobody may, not even
+ * root, who can become that user if he must. */
+PolicyAction policy_action_for_verb(SessionVerb v);
+
+/* Without asking polkit. */
+static inline bool policy_is_granted_everything(uid_t peer) {
         return peer == 0;
 }

@@ -25,10 +25,13 @@ typedef enum SessionVerb {
         SESSION_VERB_THAW,
         SESSION_VERB_KILL,
         SESSION_VERB_SET,  /* limits */
-        SESSION_VERB_SHOW, /* show, history, wait: anything that only looks */
+        SESSION_VERB_SHOW, /* show, history: anything that only looks */
+        SESSION_VERB_WAIT,
+        SESSION_VERB_INTERRUPT,
         _SESSION_VERB_MAX,
 } SessionVerb;
 
 const char *session_state_to_string(SessionState s);
+const char *session_verb_to_string(SessionVerb v);
 bool session_state_may_follow(SessionState from, SessionState to);
 bool session_verb_allowed(SessionState s, SessionVerb v);

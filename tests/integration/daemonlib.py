@@ -249,7 +249,8 @@ class Daemon(Client):
         self.own_root = root is None
         self.root = root or public_directory()
         super().__init__(os.path.join(self.root, "socket"), programs)
-        self.uid, self.env = uid, {**os.environ, **(env or {})}
+        # The machine's own bus and polkit are none of the tests' business; polkitlib.py has others.
+        self.uid, self.env = uid, {**os.environ, "DBUS_SYSTEM_BUS_ADDRESS": "unix:path=/nonexistent", **(env or {})}
         self.runtime = os.path.join(self.root, "run")
         self.command = [*wrapper, os.path.join(programs, "sandboxd"), "--socket", self.sock, "--state-dir",
                         os.path.join(self.root, "state"), "--runtime-dir", self.runtime]

@@ -57,6 +57,8 @@ Test(session_state, verbs) {
         for (SessionState s = SESSION_STARTING; s < SESSION_STOPPING; s++) {
                 cr_assert(session_verb_allowed(s, SESSION_VERB_KILL));
                 cr_assert(session_verb_allowed(s, SESSION_VERB_SHOW));
+                cr_assert(session_verb_allowed(s, SESSION_VERB_WAIT));
+                cr_assert(session_verb_allowed(s, SESSION_VERB_INTERRUPT));
                 cr_assert_eq(session_verb_allowed(s, SESSION_VERB_RUN), s != SESSION_FROZEN);
                 cr_assert_eq(session_verb_allowed(s, SESSION_VERB_FREEZE), s != SESSION_STARTING);
                 cr_assert_eq(session_verb_allowed(s, SESSION_VERB_THAW), s != SESSION_STARTING);
