@@ -45,12 +45,37 @@ static int refuse_action(VarlinkLink *link, PolkitVerdict verdict, PolicyAction 
         return r < 0 ? r : 1;
 }
 
+/* For the audit trail. What is done then is told besides, with who asked for it. The session is what was asked for:
+ * whether it is there, and whose it is, is not looked at. */
+static void tell_verdict(VarlinkLink *link, Manager *m, const PolkitRequest *request, PolkitVerdict verdict) {
+        const uid_t *peer = &varlink_link_peer(link)->uid;
+        const EventField fields[] = { { request->verb ? "verb" : NULL, .text = request->verb }, {} };
+
+        if (verdict == POLKIT_PARKED || verdict == POLKIT_TOO_MANY)
+                return;
+        event_log_add(&m->events, &(EventRecord){
+                                                  .event = verdict == POLKIT_GRANTED ? "access_granted"
+                                                                                     : "access_denied",
+                                                  .session = request->session,
+                                                  .uid = *peer,
+                                                  .detail = policy_action_to_string(request->action),
+                                                  .by = peer,
+                                                  .fields = fields,
+                                          });
+}
+
+/* Root's own doings are told where they are done. */
 static int ask(VarlinkLink *link, Manager *m, const PolkitRequest *request, PolkitVerdict *ret) {
+        int r;
+
         if (policy_is_granted_everything(varlink_link_peer(link)->uid)) {
                 *ret = POLKIT_GRANTED;
                 return 0;
         }
-        return polkit_check(m->polkit, link, request, ret);
+        r = polkit_check(m->polkit, link, request, ret);
+        if (r >= 0)
+                tell_verdict(link, m, request, *ret);
+        return r;
 }
 
 int api_authorize(VarlinkLink *link, Manager *m, PolicyAction action, const char *what, bool interactive) {

@@ -222,6 +222,23 @@ def test_who_did_it_is_kept(daemon, polkit, bob, sid):
     assert (killed["uid"], killed["by"]) == (ALICE, BOB)
 
 
+def test_verdicts_are_events(daemon, polkit, bob, sid):
+    def verdicts():
+        return [(e["event"], e["session"], e["uid"], e["by"], e["detail"]) for e in daemon.call("Events")["events"]
+                if e["event"].startswith("access_")]
+    before = len(verdicts())
+    ask(bob, polkit, DENY, "Kill", session=sid, any_user=True)
+    refused(bob, send=False)
+    ask(bob, polkit, GRANT, "Show", session=sid, any_user=True)
+    bob.answer()
+    ask(bob, polkit, DENY, "List", all=True)
+    refused(bob, send=False)
+    daemon.call("Show", session=sid)  # root
+    assert verdicts()[before:] == [("access_denied", sid, BOB, BOB, f"{MANAGE} verb=kill"),
+                                   ("access_granted", sid, BOB, BOB, f"{LIST} verb=show"),
+                                   ("access_denied", "", BOB, BOB, LIST)]
+
+
 def test_peer_that_hangs_up_withdraws_its_question(daemon, polkit, sid):
     with link_as(daemon, BOB) as link:
         link.send("Kill", session=sid, any_user=True, interactive=True)
