@@ -78,6 +78,22 @@ def test_a_life_in_order(start):
     assert_good(folder(d))
 
 
+def test_limits_are_in_it(start):
+    d = start()
+    if any(c["name"] == "memory limit" and c["verdict"] != "ok" for c in d.call("Doctor")["checks"]):
+        pytest.skip("no memory controller")
+    sid = d.run("x = bytearray(200 << 20)", "a", "python", memory_mb=64)["id"]
+    d.call("Set", session="a", project="/test", memory_mb=128)
+    d.end()
+    mine = [e for e in lines(folder(d)) if e.get("session") == sid]
+    hit, change = (next(e for e in mine if e["event"] == word) for word in ("limit_hit", "limits_set"))
+    assert "memory" in hit["detail"] and "by" not in hit
+    assert change["by"] == os.getuid() and change["memory_mb"] == 128
+    words = [e["event"] for e in mine]
+    assert abs(words.index("limit_hit") - words.index("exec_turn")) == 1 < words.index("limits_set") < words.index("killed")
+    assert next(e for e in mine if e["event"] == "usage_metered")["memory_peak_bytes"] > 32 << 20
+
+
 SECRETS = {"code": "code-8d7f", "output": "output-8d7f", "error": "error-8d7f", "env": "env-8d7f", "file": "file-8d7f",
            "result": "result-8d7f", "project": "/project-8d7f"}
 
