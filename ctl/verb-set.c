@@ -12,8 +12,8 @@
 #include "lib/text.h"
 
 typedef enum Kind {
-        KIND_MEGABYTES, /* a size, sent in whole MB */
-        KIND_RATE,      /* a size for each second, sent in MB */
+        KIND_MEMORY, /* a size, sent in whole MB */
+        KIND_RATE,   /* a size for each second, sent in MB; 0 is no bound */
         KIND_COUNT,
         KIND_CPUS,
 } Kind;
@@ -22,29 +22,32 @@ static const struct {
         const char *name, *parameter;
         Kind kind;
 } limits[] = {
-        { "memory",     "memory_mb",     KIND_MEGABYTES },
-        { "cpus",       "cpus",          KIND_CPUS      },
-        { "processes",  "processes",     KIND_COUNT     },
-        { "cpu-weight", "cpu_weight",    KIND_COUNT     },
-        { "io-read",    "io_read_mbps",  KIND_RATE      },
-        { "io-write",   "io_write_mbps", KIND_RATE      },
+        { "memory",     "memory_mb",     KIND_MEMORY },
+        { "cpus",       "cpus",          KIND_CPUS   },
+        { "processes",  "processes",     KIND_COUNT  },
+        { "cpu-weight", "cpu_weight",    KIND_COUNT  },
+        { "io-read",    "io_read_mbps",  KIND_RATE   },
+        { "io-write",   "io_write_mbps", KIND_RATE   },
 };
 
 _noreturn_ static void bad_value(const char *name, const char *value, const char *wanted) {
         die_usage("set: %s takes %s, not '%s'", name, wanted, value);
 }
 
-static void put_size(json_object *p, size_t i, const char *value) {
+static void put_memory(json_object *p, size_t i, const char *value) {
         uint64_t bytes;
 
         if (parse_size(value, MIB, &bytes) < 0 || bytes < MIB)
-                bad_value(limits[i].name, value,
-                          limits[i].kind == KIND_RATE ? "what may be moved in a second, as in 50M"
-                                                      : "a size, as in 512M or 1.5G");
-        if (limits[i].kind == KIND_MEGABYTES || bytes % MIB == 0)
-                param_uint(p, limits[i].parameter, bytes / MIB);
-        else
-                param_number(p, limits[i].parameter, (double) bytes / MIB);
+                bad_value(limits[i].name, value, "a size, as in 512M or 1.5G");
+        param_uint(p, limits[i].parameter, bytes / MIB);
+}
+
+static void put_rate(json_object *p, size_t i, const char *value) {
+        uint64_t bytes = 0;
+
+        if (!streq(value, "max") && parse_size(value, MIB, &bytes) < 0)
+                bad_value(limits[i].name, value, "what may be moved in a second, as in 50M, or max");
+        param_number(p, limits[i].parameter, (double) bytes / MIB);
 }
 
 static void put_count(json_object *p, size_t i, const char *value) {
@@ -66,6 +69,12 @@ static void put_cpus(json_object *p, size_t i, const char *value) {
 }
 
 static void put_limit(json_object *p, const char *word) {
+        static void (*const put[])(json_object *p, size_t i, const char *value) = {
+                [KIND_MEMORY] = put_memory,
+                [KIND_RATE] = put_rate,
+                [KIND_COUNT] = put_count,
+                [KIND_CPUS] = put_cpus,
+        };
         const char *value = strchr(word, '=');
         size_t n = value ? (size_t) (value - word) : 0;
 
@@ -74,12 +83,7 @@ static void put_limit(json_object *p, const char *word) {
                         continue;
                 if (json_object_object_get_ex(p, limits[i].parameter, NULL))
                         die_usage("set: %s is given twice", limits[i].name);
-                if (limits[i].kind == KIND_CPUS)
-                        put_cpus(p, i, value + 1);
-                else if (limits[i].kind == KIND_COUNT)
-                        put_count(p, i, value + 1);
-                else
-                        put_size(p, i, value + 1);
+                put[limits[i].kind](p, i, value + 1);
                 return;
         }
         die_usage("set: '%s' is no limit: memory=, cpus=, processes=, cpu-weight=, io-read=, io-write=", word);

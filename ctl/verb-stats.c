@@ -35,19 +35,33 @@ static void add_row(Table *t, json_object *s) {
         add_value(t, s, "turn_usec", format_clock);
 }
 
+/* All of a session: a list leaves out what costs a read of a file for each. What has ended meanwhile stays as it
+ * was in the list. */
+static json_object *look_closer(Context *c, bool others, json_object *session) {
+        _cleanup_(varlink_reply_done) VarlinkReply reply = {};
+        _cleanup_json_ json_object *p = params_session(c, get_string(session, "id", ""));
+        json_object *all = NULL;
+        int r;
+
+        if (others)
+                params_others(c, p);
+        r = varlink_client_call(c->client, "io.nixsandbox.Show", p, USEC_INFINITY, &reply);
+        if (r < 0 || reply.error || !json_object_object_get_ex(reply.parameters, "session", &all))
+                all = session;
+        return json_object_get(all);
+}
+
 /* The sessions that are meant, or all, in a reply like List's. */
-static json_object *chosen(const Selection *s, json_object *sessions, size_t *ret_n) {
+static json_object *chosen(Context *c, const Selection *s, json_object *sessions) {
         json_object *o = params_new(), *array = must_alloc(json_object_new_array());
 
-        *ret_n = 0;
         for (size_t i = 0; i < json_object_array_length(sessions); i++) {
                 json_object *session = json_object_array_get_idx(sessions, i);
 
                 if (s->n_words > 0 && !selection_matches(s, session))
                         continue;
-                if (json_array_put(array, json_object_get(session)) < 0)
+                if (json_array_put(array, look_closer(c, s->others, session)) < 0)
                         die_oom();
-                (*ret_n)++;
         }
         if (json_put_object(o, "sessions", array) < 0)
                 die_oom();
@@ -85,7 +99,8 @@ int verb_stats(Context *c, int argc, char *argv[]) {
                 return r;
         sessions = get_array(reply.parameters, "sessions");
         failed = selection_say_unmatched(c, &s, sessions);
-        answer = chosen(&s, sessions, &n);
+        answer = chosen(c, &s, sessions);
+        n = json_object_array_length(get_array(answer, "sessions"));
 
         if (c->json && !failed)
                 print_json(answer);

@@ -261,7 +261,8 @@ def test_all_of_a_session(programs):
             assert line in shown, shown
     with removed(public_directory()) as root:
         client = Client(os.path.join(root, "socket"), programs)
-        record(client.sock, {"GetVersion": version, "List": {"sessions": [NEW]}})
+        listed = {k: None if k.startswith(("io_", "throttled", "memory_peak")) else v for k, v in NEW.items()}
+        record(client.sock, {"GetVersion": version, "List": {"sessions": [listed]}, "Show": {"session": NEW}})
         assert client.ctl("stats").stdout.splitlines()[1].split() == [
             "dev", "0:02.50", "0:01.20", "16M", "32M", "64M", "3", "4", "9", "2M", "4M", "-", "-"]
 
@@ -271,12 +272,32 @@ def test_all_of_a_session(programs):
 @pytest.mark.parametrize("args, expected", [
     (["memory=1G", "cpus=2", "processes=128"], {"memory_mb": 1024, "cpus": 2, "processes": 128}),
     (["memory=512"], {"memory_mb": 512}), (["memory=1.5G", "cpus=0.5"], {"memory_mb": 1536, "cpus": 0.5}),
-    (["cpu-weight=50", "io-read=50M", "io-write=1.5MiB"], {"cpu_weight": 50, "io_read_mbps": 50, "io_write_mbps": 1.5})], ids=str)
+    (["cpu-weight=50", "io-read=50M", "io-write=1.5MiB"], {"cpu_weight": 50, "io_read_mbps": 50, "io_write_mbps": 1.5}),
+    (["io-read=max", "io-write=0"], {"io_read_mbps": 0, "io_write_mbps": 0})], ids=str)
 def test_set(programs, args, expected):
     done, calls = parameters_of(programs, ["set", "dev", *args], "Set")
     assert done.returncode == 0 and done.stdout == "" and len(calls) == 1
     assert calls[0].pop("session") == "dev" and calls[0].pop("project")
     assert calls[0] == expected
+
+
+def test_set_of_a_session(own):
+    done = own.ctl("set", "dev-1", "memory=300", "cpus=0.5", "processes=99", "cpu-weight=7", env={**os.environ, "PROJECT_DIR": "/test"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    shown = own.show("dev-1")
+    assert (shown["memory_mb"], shown["cpus"], shown["processes_max"], shown["cpu_weight"]) == (300, 0.5, 99, 7)
+    status, reply = own.json("set", "dev-1", "memory=200")
+    assert status == 0 and reply["session"]["memory_mb"] == 200
+    done = own.ctl("set", "dev-1", "memory=900000G")
+    assert done.returncode in (0, 1) and done.stderr.startswith("sandboxctl: "), "over any maximum: it says so"
+
+
+def test_stats_of_a_real_session(own):
+    own.run("sleep 0.1; for i in {1..20000}; do :; done", "dev-1")
+    shown = own.show("dev-1")
+    row = own.ctl("stats", "dev-1").stdout.splitlines()[1].split()
+    assert (row[4] == "-") == (shown["memory_peak_bytes"] is None) and (row[1] == "-") == (shown["cpu_usec"] is None)
+    assert row[11] == "2"
 
 
 def test_set_for_another_user(programs):
