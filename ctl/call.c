@@ -11,6 +11,7 @@
 #include "ctl/connect.h"
 #include "ctl/die.h"
 #include "ctl/format.h"
+#include "ctl/polkit-agent.h"
 #include "ctl/terminal.h"
 #include "lib/text.h"
 #include "lib/version.h"
@@ -41,8 +42,10 @@ json_object *params_session(const Context *c, const char *session) {
 
 /* polkit's agent asks on the terminal or desktop of the caller: only where somebody sits there. */
 static void put_interactive(const Context *c, json_object *p) {
-        if (!c->no_ask_password && terminal_can_ask())
-                param_bool(p, "interactive", true);
+        if (c->host || c->no_ask_password || !terminal_can_ask())
+                return;
+        polkit_agent_start();
+        param_bool(p, "interactive", true);
 }
 
 json_object *params_list(const Context *c, bool all) {

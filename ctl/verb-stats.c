@@ -97,6 +97,7 @@ int verb_stats(Context *c, int argc, char *argv[]) {
         r = call(c, "io.nixsandbox.List", params_list(c, s.others), &reply);
         if (r != 0)
                 return r;
+        c->no_ask_password = true; /* once is enough: what is not granted is left out */
         sessions = get_array(reply.parameters, "sessions");
         failed = selection_say_unmatched(c, &s, sessions);
         answer = chosen(c, &s, sessions);

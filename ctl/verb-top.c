@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ctl/die.h"
+#include "ctl/polkit-agent.h"
 #include "ctl/top-screen.h"
 #include "ctl/top-view.h"
 #include "ctl/top.h"
@@ -186,6 +187,7 @@ static int live(Top *t, uint64_t iterations) {
                 return r;
         /* polkit has had its chance to ask; it is not to ask again with each update. */
         t->context->no_ask_password = true;
+        polkit_agent_end();
 
         block_signals(&before);
         r = screen_enter();

@@ -142,6 +142,26 @@ def test_interactive_only_on_a_terminal(programs):
             assert all(c["parameters"].get("interactive") is expected for c in calls[1:])
 
 
+def test_polkit_asks_on_the_terminal(programs):
+    """A user's agent runs beside sandboxctl, is registered before the first question, and ends with it."""
+    with removed(public_directory()) as root:
+        client = Client(os.path.join(root, "socket"), programs)
+        record(client.sock, {"GetVersion": json.loads(VERSION[:-1])["parameters"], "List": {"sessions": []}})
+        os.chmod(client.sock, 0o666)
+        os.mkdir(out := os.path.join(root, "out"))
+        os.chown(out, 65534, 65534)
+        with open(agent := os.path.join(root, "pkttyagent"), "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/bash\necho $PPID \"$@\" >{out}/started; trap 'echo >{out}/ended; exit' TERM; exec 3>&-\n"
+                    "while :; do sleep 0.05; done\n")
+        os.chmod(agent, 0o755)
+        with Terminal(["setpriv", "--reuid=65534", "--clear-groups", os.path.join(programs, "sandboxctl"), "--socket", client.sock,
+                       "list", "-a"], env={"PATH": f"{root}:{os.environ['PATH']}"}) as t:
+            assert t.end() == 0 and "No sessions." in t.text
+            with open(os.path.join(out, "started"), encoding="utf-8") as f:
+                assert f.read().split() == [str(t.process.pid), "--notify-fd", "3", "--fallback"]
+        assert os.path.exists(os.path.join(out, "ended"))
+
+
 @pytest.mark.parametrize("error", [
     {"error": "org.varlink.service.InvalidParameter", "parameters": {"parameter": "any_user"}},
     {"error": "org.varlink.service.MethodNotFound", "parameters": {"method": "io.nixsandbox.Kill"}}])

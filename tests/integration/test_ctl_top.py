@@ -9,7 +9,9 @@ import subprocess
 import pytest
 
 from ctllib import Terminal
-from daemonlib import WAIT
+from daemonlib import WAIT, Client, public_directory, removed
+from test_ctl import VERSION
+from test_ctl_select import record
 
 
 @pytest.fixture
@@ -238,6 +240,26 @@ def test_colours(own):
     with top(own, env={"NO_COLOR": "1"}) as t:
         t.until_text("1 frozen")
         assert not any(t.screen.buffer[y][x].fg != "default" for y in range(20) for x in range(130))
+
+
+def test_a_thousand_sessions(programs):
+    """All can be reached, and an update costs a part of the interval only."""
+    sessions = [{"id": f"{i:012x}", "name": f"s{i:04}", "uid": 0, "state": "running", "cpu_usec": i, "memory_bytes": i << 20,
+                 "memory_mb": 2000, "turn_usec": i} for i in range(1000)]
+    with removed(public_directory()) as root:
+        client = Client(os.path.join(root, "socket"), programs)
+        record(client.sock, {"GetVersion": json.loads(VERSION[:-1])["parameters"], "List": {"sessions": sessions}})
+        with top(client, "-n", "30") as t:
+            t.until_text("1000 total")
+            t.type("NG")
+            t.until(lambda: selected(t) == "s0999" and len(rows(t)) == 15, "the last")
+            t.type("g")
+            t.until(lambda: selected(t) == "s0000", "the first")
+            before, updates = len(t.raw), {t.lines[0]}
+            t.until(lambda: updates.add(t.lines[0]) or len(updates) > 2, "the clock goes on")
+            assert len(t.raw) - before < 8000
+            _, status, used = t.until(lambda: (w := os.wait4(t.process.pid, os.WNOHANG))[0] and w, "the end")
+            assert status == 0 and used.ru_utime + used.ru_stime < 3
 
 
 # Without a screen
