@@ -10,11 +10,17 @@ import pytest
 from daemonlib import BUILD, ROOT, public_directory, removed
 
 PROGRAMS = {"bin/nix-sandbox-mcp", "bin/sandboxctl", "libexec/nix-sandbox/sandbox-agent", "libexec/nix-sandbox/sandboxd"}
-DATA = {"lib/systemd/catalog/nix-sandbox.catalog", "lib/systemd/system/nix-sandbox.slice", "lib/systemd/system/sandboxd.service", "lib/systemd/system/sandboxd.socket",
-        "lib/sysusers.d/nix-sandbox.conf", "lib/tmpfiles.d/nix-sandbox.conf", "share/doc/nix-sandbox/CHANGELOG.md",
-        "share/doc/nix-sandbox/LICENSE", "share/doc/nix-sandbox/README.md", "share/doc/nix-sandbox/architecture.md",
-        "share/doc/nix-sandbox/examples/sandboxd.json", "share/man/man1/nix-sandbox-mcp.1", "share/man/man1/sandboxctl.1",
-        "share/man/man5/nix-sandbox.conf.5", "share/man/man8/sandboxd.8", "share/nix-sandbox/io.nixsandbox.varlink"}
+DATA = {
+    "lib/systemd/catalog/nix-sandbox.catalog", "lib/systemd/system/nix-sandbox.slice",
+    "lib/systemd/system/sandboxd.service", "lib/systemd/system/sandboxd.socket", "lib/sysusers.d/nix-sandbox.conf",
+    "lib/tmpfiles.d/nix-sandbox.conf", "share/bash-completion/completions/sandboxctl",
+    "share/doc/nix-sandbox/CHANGELOG.md", "share/doc/nix-sandbox/LICENSE", "share/doc/nix-sandbox/README.md",
+    "share/doc/nix-sandbox/architecture.md", "share/doc/nix-sandbox/examples/50-nix-sandbox.rules.example",
+    "share/doc/nix-sandbox/examples/sandboxd.json", "share/fish/vendor_completions.d/sandboxctl.fish",
+    "share/man/man1/nix-sandbox-mcp.1", "share/man/man1/sandboxctl.1", "share/man/man5/nix-sandbox.conf.5",
+    "share/man/man8/sandboxd.8", "share/nix-sandbox/io.nixsandbox.varlink",
+    "share/polkit-1/actions/io.nixsandbox.policy",
+}
 
 
 def make(*arguments, writable):
