@@ -142,3 +142,14 @@ def test_restart_ends_sessions_and_says_so(service):
     reply = service.run("echo ${x-none}", "a")
     assert reply["stdout"] == "none\n" and reply["session_state"] == "created" and "has ended" in reply["notice"]
     assert service.pid != first
+
+
+def test_others_sessions_without_polkitd(service):
+    """One's own and, for root, everybody's; for others a session that is not theirs is one that is not there."""
+    def kill(target):
+        return f"print(json.dumps(Client({SOCKET!r}).refused('Kill', session={target!r}).args))"
+    sid = as_user(BOB, f"print(json.dumps(Client({SOCKET!r}).run('true', 'his')['id']))")
+    name, parameters = as_user(ALICE, kill(sid))
+    other = "0" * len(sid)
+    assert json.dumps([name, parameters]).replace(sid, other) == json.dumps(as_user(ALICE, kill(other)))
+    assert service.call("Kill", session=sid) == {"id": sid}
