@@ -3,12 +3,14 @@
 /* Set: the limits of a living session. */
 
 #include <math.h>
+#include <unistd.h>
 
 #include "daemon/api-private.h"
 #include "daemon/session-reply.h"
 
 typedef struct SetParameters {
         SessionParameters whose;
+        bool exceed;            /* the administrator's maxima */
         uint64_t memory_mb;     /* these: 0 is not asked */
         uint64_t processes;
         uint64_t cpu_weight;
@@ -22,6 +24,7 @@ static const JsonField set_table[] = {
         { "project", JSON_KIND_STRING, offsetof(SetParameters, whose.project) },
         { "any_user", JSON_KIND_BOOL, offsetof(SetParameters, whose.any_user) },
         { "interactive", JSON_KIND_BOOL, offsetof(SetParameters, whose.interactive) },
+        { "exceed", JSON_KIND_BOOL, offsetof(SetParameters, exceed) },
         { "memory_mb", JSON_KIND_UINT, offsetof(SetParameters, memory_mb) },
         { "processes", JSON_KIND_UINT, offsetof(SetParameters, processes) },
         { "cpu_weight", JSON_KIND_UINT, offsetof(SetParameters, cpu_weight) },
@@ -99,13 +102,37 @@ static int reply_set(VarlinkLink *link, Session *s, const char *notice) {
         return 0;
 }
 
-static int set_limits(VarlinkLink *link, Session *s, const LimitsRequest *ask) {
-        const Manager *m = s->manager;
+/* What the machine has, where that is more than the administrator's maximum. */
+static void raise_to_machine(Limits *max) {
+        long pages = sysconf(_SC_PHYS_PAGES), page_size = sysconf(_SC_PAGESIZE), cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+        if (pages > 0 && page_size > 0)
+                max->memory_mb = MAX(max->memory_mb, (uint64_t) pages * (uint64_t) page_size / MIB);
+        max->cpus = fmax(max->cpus, (double) cpus);
+        max->processes = LIMITS_PROCESSES_CEILING;
+        max->cpu_weight = LIMITS_WEIGHT_CEILING;
+        max->io_read_mbps = max->io_write_mbps = INFINITY;
+}
+
+/* What a session was granted once is not taken away because another of its limits is set. */
+static void raise_to_granted(Limits *max, const Limits *now) {
+        max->memory_mb = MAX(max->memory_mb, now->memory_mb);
+        max->cpus = fmax(max->cpus, now->cpus);
+        max->processes = MAX(max->processes, now->processes);
+        max->cpu_weight = MAX(max->cpu_weight, now->cpu_weight);
+        max->io_read_mbps = fmax(max->io_read_mbps, now->io_read_mbps);
+        max->io_write_mbps = fmax(max->io_write_mbps, now->io_write_mbps);
+}
+
+static int set_limits(VarlinkLink *link, Session *s, const LimitsRequest *ask, bool exceed) {
         _cleanup_free_ char *notice = NULL;
-        Limits limits;
+        Limits limits, max = s->manager->config->max;
         int r;
 
-        r = limits_apply(&s->limits, &m->config->max, ask, &limits, &notice);
+        raise_to_granted(&max, &s->limits);
+        if (exceed)
+                raise_to_machine(&max);
+        r = limits_apply(&s->limits, &max, ask, &limits, &notice);
         if (r >= 0)
                 r = check_memory(link, s, &limits);
         if (r != 0)
@@ -140,5 +167,8 @@ int vl_method_set(VarlinkLink *link, json_object *parameters, VarlinkFlags flags
                                              "io_read_mbps, io_write_mbps.");
         if (!s->cgroup || !cgroup_tree_has(m->cgroups, features))
                 return refuse_features(link, s->cgroup ? features & ~cgroup_tree_features(m->cgroups) : features);
-        return set_limits(link, s, &ask);
+        if (p.exceed)
+                r = api_authorize(link, m, POLICY_EXCEED_LIMITS, "go beyond the configured limits",
+                                  p.whose.interactive);
+        return r != 0 ? MIN(r, 0) : set_limits(link, s, &ask, p.exceed);
 }

@@ -15,7 +15,7 @@ from polkitlib import CHALLENGE, DENY, GRANT, PYTHON, Bus, FakePolkit, link_as, 
 ALICE, BOB = 61001, 61002
 VERBS = {"Show": "show", "History": "show", "Kill": "kill", "Freeze": "freeze", "Thaw": "thaw", "Interrupt": "interrupt",
          "Set": "set"}
-LIST, MANAGE = "io.nixsandbox.list-others", "io.nixsandbox.manage-others"
+LIST, MANAGE, EXCEED = (f"io.nixsandbox.{action}" for action in ("list-others", "manage-others", "exceed-limits"))
 NOWHERE = "0123456789ab"
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be several users")
@@ -131,6 +131,43 @@ def test_root_and_owners_are_not_asked_for(daemon, polkit, bob, sid):
     assert bob.call("Kill", session="own", any_user=True) == {"id": own}
     assert daemon.call("Kill", session=sid) == {"id": sid}
     assert polkit.quiet()
+
+
+def test_exceeding_limits(start, bus, polkit):
+    d = start({"defaults": {"processes": 100}, "max": {"processes": 100}}, env=bus.env)
+    with link_as(d, BOB) as bob, link_as(d, ALICE) as alice:
+        for link in (bob, alice):
+            sid = link.call("Run", code="true", session="s", environment="shell", project="/p")["id"]
+        what = {"session": "s", "project": "/p", "processes": 300}
+        try:
+            assert "over the maximum" in bob.call("Set", **what)["notice"]
+        except VarlinkError as e:
+            assert e.name == "NotSupported"
+            pytest.skip("no pids controller here")
+        assert polkit.quiet()
+        for verdict in (DENY, GRANT):
+            assert ask(bob, polkit, verdict, "Set", exceed=True, **what)["action"] == EXCEED
+            if verdict == DENY:
+                e = refused(bob, send=False)
+                assert e.name == "PermissionDenied" and EXCEED in e.message
+        reply = bob.answer()
+        assert reply["notice"] is None and reply["session"]["processes_max"] == 300
+        # What was granted stays.
+        assert bob.call("Set", session="s", project="/p", cpus=1)["session"]["processes_max"] == 300
+        assert "over the maximum" in bob.call("Set", session="s", project="/p", processes=301)["notice"]
+
+        # Of somebody else: one call, two questions.
+        for last in (DENY, GRANT):
+            ask(bob, polkit, GRANT, "Set", session=sid, any_user=True, exceed=True, processes=200)
+            question = polkit.question()
+            assert question["action"] == EXCEED
+            polkit.answer(question, last)
+            if last == DENY:
+                assert refused(bob, send=False).name == "PermissionDenied"
+                assert alice.call("Show", session=sid)["session"]["processes_max"] == 100
+        assert bob.answer()["session"]["processes_max"] == 200
+        assert d.call("Set", session=sid, exceed=True, processes=250)["session"]["processes_max"] == 250
+        assert polkit.quiet()
 
 
 # What a refusal tells
