@@ -3,7 +3,8 @@
 /*
  * A hostile agent: the input is what it writes, in pieces whose size the first byte says, while the daemon runs
  * one turn after the other. As in a session every frame goes into a turn, and whatever came, the turn's reply
- * must be JSON that a caller can read. Nothing may come of a turn that is not running, nor after the loss.
+ * must be JSON that a caller can read. Nothing may come of a turn that is not running, nor after the loss. With
+ * the first byte's highest bit the daemon takes the agent over: the rest of the input follows the nonce.
  */
 
 #include <sys/socket.h>
@@ -27,7 +28,15 @@ static const TurnContext context = { .session_id = "0123456789ab", .session_name
 static void begin_turn(Peer *p) {
         assert_se(turn_new(&context, INTERPRETER_BASH, SESSION_ORIGIN_RESUMED, USEC_PER_SEC, "x", 1, &p->turn) == 0);
         p->turn->number = ++p->number;
-        assert_se(agent_link_execute(p->link, p->number, INTERPRETER_BASH, USEC_PER_SEC, "x", 1) == 0);
+        assert_se(agent_link_execute(p->link, &(AgentRequest) {
+                                                     .turn = p->number,
+                                                     .interpreter = INTERPRETER_BASH,
+                                                     .timeout_usec = USEC_PER_SEC,
+                                                     .origin = "created",
+                                                     .tag = "t",
+                                                     .code = "x",
+                                                     .size = 1,
+                                             }) == 0);
 }
 
 static void check_reply(const Turn *t) {
@@ -38,11 +47,22 @@ static void check_reply(const Turn *t) {
         assert_se(json_parse(buffer_data(&b), buffer_size(&b), &o, NULL) == 0);
 }
 
-static void on_hello(AgentLink *l, void *userdata) {
+static void on_hello(AgentLink *l, const AgentHello *hello, void *userdata) {
         Peer *p = userdata;
 
         assert_se(!p->hello);
         p->hello = true;
+        if (p->turn)
+                return;
+        p->number = hello->turn;
+        if (hello->turn == 0) {
+                begin_turn(p);
+                return;
+        }
+        assert_se(turn_new(&context, hello->interpreter, session_origin_from_string(hello->origin),
+                           hello->timeout_usec, "", 0, &p->turn) == 0);
+        assert_se(turn_set_tag(p->turn, hello->tag) == 0);
+        p->turn->number = hello->turn;
 }
 
 /* Nothing follows it: the owner frees the link, as the session does. */
@@ -103,6 +123,15 @@ static void say(sd_event *event, Peer *p, int fd, const uint8_t *data, size_t si
         }
 }
 
+/* Gives the nonce back that came in the ATTACH. */
+static void attach(sd_event *event, Peer *p, int fd) {
+        uint8_t frame[AGENT_ATTACH_SIZE];
+
+        assert_se(agent_link_attach(p->link) == 0);
+        assert_se(recv(fd, frame, sizeof(frame), 0) == (ssize_t) sizeof(frame));
+        say(event, p, fd, frame + FRAME_HEADER_SIZE, AGENT_NONCE_SIZE, SIZE_MAX);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         static sd_event *event;
         Peer p = {};
@@ -115,9 +144,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
         assert_se(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds) == 0);
         assert_se(agent_link_new(event, fds[0], &handlers, &p, &p.link) == 0);
-        begin_turn(&p);
+        if (data[0] & 0x80)
+                attach(event, &p, fds[1]);
+        else
+                begin_turn(&p);
 
-        say(event, &p, fds[1], data + 1, size - 1, (data[0] & 1) ? SIZE_MAX : data[0] / 2U + 1);
+        say(event, &p, fds[1], data + 1, size - 1, (data[0] & 1) ? SIZE_MAX : (data[0] & 0x7f) / 2U + 1);
         assert_se(close(fds[1]) == 0);
         pump(event);
         assert_se(!p.link);     /* its end is noticed, if nothing was before */
