@@ -6,6 +6,8 @@
 
 #include <errno.h>
 
+#include "daemon/environment.h"
+
 struct HistoryEntry {
         HistoryEntry *next;
         uint64_t turn;
@@ -106,6 +108,59 @@ int history_to_json(const History *h, json_object **ret) {
 
         *ret = TAKE_PTR(array);
         return 0;
+}
+
+static int entry_from_json(History *h, json_object *o) {
+        struct {
+                uint64_t turn, time_usec;
+                const char *interpreter;
+                JsonBytes code;
+                bool truncated;
+                int64_t exit_code;
+                double duration_ms;
+        } p = {};
+        static const JsonField table[] = {
+                { "turn", JSON_KIND_UINT, offsetof(typeof(p), turn), JSON_MANDATORY },
+                { "interpreter", JSON_KIND_STRING, offsetof(typeof(p), interpreter), JSON_MANDATORY },
+                { "code", JSON_KIND_BYTES, offsetof(typeof(p), code), JSON_MANDATORY },
+                { "code_truncated", JSON_KIND_BOOL, offsetof(typeof(p), truncated), JSON_MANDATORY },
+                { "exit_code", JSON_KIND_INT, offsetof(typeof(p), exit_code), JSON_MANDATORY },
+                { "duration_ms", JSON_KIND_NUMBER, offsetof(typeof(p), duration_ms), JSON_MANDATORY },
+                { "time_usec", JSON_KIND_UINT, offsetof(typeof(p), time_usec), JSON_MANDATORY },
+                {},
+        };
+        Interpreter interpreter;
+        int r;
+
+        r = json_dispatch(o, table, JSON_UNKNOWN_IGNORE, &p, NULL);
+        if (r < 0)
+                return r;
+        interpreter = interpreter_from_string(p.interpreter);
+        if (interpreter < 0 || p.exit_code < 0 || p.exit_code > 255 ||
+            !(p.duration_ms >= 0 && p.duration_ms < 1e15))
+                return -EINVAL;
+
+        r = history_add(h, &(HistoryRecord){
+                                           .turn = p.turn,
+                                           .interpreter = interpreter_to_string(interpreter),
+                                           .code = p.code.data,
+                                           .code_size = p.code.size,
+                                           .exit_code = (int) p.exit_code,
+                                           .duration_usec = (uint64_t) (p.duration_ms * USEC_PER_MSEC),
+                                           .time_usec = p.time_usec,
+                                   });
+        if (r >= 0 && p.truncated)
+                h->last->truncated = true;
+        return r;
+}
+
+int history_from_json(History *h, json_object *array) {
+        size_t n = json_object_array_length(array);
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < n; i++)
+                r = entry_from_json(h, json_object_array_get_idx(array, i));
+        return r;
 }
 
 void history_done(History *h) {

@@ -35,4 +35,6 @@ typedef struct HistoryRecord {
 int history_add(History *h, const HistoryRecord *record);
 /* A new array of HistoryEntry objects of the IDL. */
 int history_to_json(const History *h, json_object **ret);
+/* Adds the entries of such an array. -EINVAL. */
+int history_from_json(History *h, json_object *array);
 void history_done(History *h);

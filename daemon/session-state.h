@@ -9,6 +9,9 @@
 
 #include "lib/macro.h"
 
+#define SESSION_ID_LENGTH 12U /* hex digits */
+#define SESSION_PROJECT_MAX 4096U
+
 typedef enum SessionState {
         SESSION_STARTING, /* the jail is being built; turns queue */
         SESSION_RUNNING,  /* the agent is there: idle, or running a turn */

@@ -19,9 +19,7 @@
 
 typedef struct Manager Manager;
 
-#define SESSION_ID_LENGTH 12U /* hex digits */
 #define SESSION_QUEUE_MAX 64U /* turns waiting in one session */
-#define SESSION_PROJECT_MAX 4096U
 
 typedef struct Session {
         struct Session *next, *previous; /* the manager's list, oldest first */

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * What a daemon must know of a session to take it over from another one: a JSON object in the runtime
+ * directory (record-directory.h). Whoever can write there is trusted; but a file may be torn, old, or of
+ * another version, so what is read is typed and bounded. Pure.
+ */
+
+#include <sys/types.h>
+
+#include "daemon/environment.h"
+#include "daemon/history.h"
+#include "daemon/limits.h"
+#include "daemon/session-state.h"
+
+#define SESSION_RECORD_SIZE_MAX MIB
+#define SESSION_RECORD_GROUPS_MAX 65536U
+
+/* The turn that ran when the record was written, as far as the agent does not know it. number 0: none. */
+typedef struct SessionRecordTurn {
+        uint64_t number;
+        JsonBytes code;   /* its beginning, for the history */
+        JsonBytes notice; /* what its reply was to say already */
+} SessionRecordTurn;
+
+/* Strings are borrowed: from a living session, or, once parsed, from the record's own json. */
+typedef struct SessionRecord {
+        const char *id;
+        uid_t uid; /* who made it */
+        gid_t gid;
+        gid_t *groups;
+        size_t n_groups;
+        const char *project;
+        const char *name; /* NULL: none */
+        const char *environment;
+        Limits limits;
+        uint64_t created;          /* CLOCK_MONOTONIC */
+        uint64_t created_realtime;
+        uint64_t idle_since;       /* CLOCK_MONOTONIC */
+        SessionState state;
+        uint64_t pid;              /* of the jail's monitor; 0: none yet */
+        uint64_t turns;            /* the last number given */
+        uint64_t turn_usec;
+        SessionRecordTurn turn;
+        History history;
+
+        json_object *json; /* owned, NULL if not parsed */
+} SessionRecord;
+
+/* Whether it can be the id of a session, and so the name of a file and of a group. */
+bool session_id_is_valid(const char *id);
+
+int session_record_to_json(const SessionRecord *r, json_object **ret);
+
+/* -EBADMSG or -EINVAL: no record of the session of this id. On success session_record_done() frees. */
+int session_record_parse(const char *id, const char *data, size_t size, SessionRecord *ret);
+void session_record_done(SessionRecord *r);
