@@ -38,6 +38,17 @@ int api_authorize(VarlinkLink *link, Manager *m, PolicyAction action, const char
  * none or the peer may not: the two must look alike. */
 int api_find_foreign(VarlinkLink *link, Manager *m, const SessionParameters *p, SessionVerb verb, Session **ret);
 
+/* When an early answer is due. 0 asked means at once; UINT64_MAX, not asked, when the turn is over. */
+uint64_t api_answer_at(uint64_t answer_after_ms);
+
+#define API_TAG_RULE "A tag has letters, digits, '-' and '_', starts with a letter or digit, and is at most 64 long."
+
+/* SessionEnded. */
+int api_refuse_ended(VarlinkLink *link, const char *session, const char *reason);
+
+/* Runs the Wait calls again that were kept for agents that had not answered yet. */
+void api_wait_again(Manager *m);
+
 int vl_method_run(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_wait(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_interrupt(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Run, Wait and Interrupt. A call that runs a turn is parked: the turn's waiter answers it. */
+/* Run and Interrupt. A call that runs a turn is parked: the turn's waiter answers it. */
 
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 /* Members of a Run call; what was not asked is NULL, 0 or -1. */
 typedef struct RunParameters {
         JsonBytes code;
-        const char *environment, *interpreter, *session, *project;
+        const char *environment, *interpreter, *session, *project, *tag;
         uint64_t timeout_ms, memory_mb, answer_after_ms;
         double cpus;
 } RunParameters;
@@ -23,6 +23,7 @@ static const JsonField run_table[] = {
         { "interpreter", JSON_KIND_STRING, offsetof(RunParameters, interpreter) },
         { "session", JSON_KIND_STRING, offsetof(RunParameters, session) },
         { "project", JSON_KIND_STRING, offsetof(RunParameters, project) },
+        { "tag", JSON_KIND_STRING, offsetof(RunParameters, tag) },
         { "timeout_ms", JSON_KIND_UINT, offsetof(RunParameters, timeout_ms) },
         { "memory_mb", JSON_KIND_UINT, offsetof(RunParameters, memory_mb) },
         { "cpus", JSON_KIND_NUMBER, offsetof(RunParameters, cpus) },
@@ -35,7 +36,7 @@ static uint64_t usec_from_ms(uint64_t ms) {
 }
 
 /* 0 asked means at once; not asked means when the turn is over. */
-static uint64_t answer_at(uint64_t answer_after_ms) {
+uint64_t api_answer_at(uint64_t answer_after_ms) {
         return answer_after_ms == UINT64_MAX ? USEC_INFINITY
                                              : now_monotonic() + usec_from_ms(answer_after_ms);
 }
@@ -58,6 +59,9 @@ static int run_check(VarlinkLink *link, const RunParameters *p) {
         } else if (p->project && (p->project[0] != '/' || strlen(p->project) > SESSION_PROJECT_MAX)) {
                 bad = "project";
                 why = "project must be an absolute path of at most 4096 bytes.";
+        } else if (p->tag && !name_is_valid(p->tag)) {
+                bad = "tag";
+                why = API_TAG_RULE;
         }
         if (!bad)
                 return 0;
@@ -262,6 +266,8 @@ static int run_start(VarlinkLink *link, const Manager *m, const RunParameters *p
 
         r = turn_new(&s->turn_context, target->interpreter, target->origin, target->timeout_usec,
                      p->code.data, p->code.size, &t);
+        if (r >= 0)
+                r = turn_set_tag(t, p->tag);
         if (r < 0)
                 return r;
         if (target->notice) {
@@ -286,7 +292,7 @@ static int run_start(VarlinkLink *link, const Manager *m, const RunParameters *p
                         return r;
         }
 
-        r = turn_add_waiter(t, link, /* owner= */ true, stream, answer_at(p->answer_after_ms));
+        r = turn_add_waiter(t, link, /* owner= */ true, stream, api_answer_at(p->answer_after_ms));
         if (r < 0)
                 return r;
 
@@ -318,37 +324,6 @@ int vl_method_run(VarlinkLink *link, json_object *parameters, VarlinkFlags flags
                 session_end(target.session, "start-failed");
         else
                 session_start(target.session);
-        return r;
-}
-
-int vl_method_wait(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
-        struct {
-                const char *session, *project;
-                uint64_t answer_after_ms;
-        } p = { .answer_after_ms = UINT64_MAX };
-        static const JsonField table[] = {
-                { "session", JSON_KIND_STRING, offsetof(typeof(p), session), JSON_MANDATORY },
-                { "project", JSON_KIND_STRING, offsetof(typeof(p), project) },
-                { "answer_after_ms", JSON_KIND_UINT, offsetof(typeof(p), answer_after_ms) },
-                {},
-        };
-        Session *s;
-        int r;
-
-        r = api_dispatch(link, parameters, table, &p);
-        if (r == 0)
-                r = api_find_session(link, userdata,
-                                     &(SessionParameters){ .session = p.session, .project = p.project },
-                                     SESSION_VERB_WAIT, &s);
-        if (r != 0)
-                return MIN(r, 0);
-
-        r = session_wait(s, link, answer_at(p.answer_after_ms));
-        if (r == -ENOENT)
-                return api_error(link, API_ERROR("NoSuchTurn"), "session", p.session,
-                                 "No turn is running in session '%s', and none was left to wait for. Its "
-                                 "last turns are in the history.",
-                                 p.session);
         return r;
 }
 

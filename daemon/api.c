@@ -42,6 +42,11 @@ static const VarlinkServiceInfo service_info = {
         .internal_error = API_ERROR("Internal"),
 };
 
+static int on_attach_over(sd_event_source *source, void *userdata) {
+        api_wait_again(userdata);
+        return 0;
+}
+
 int api_server_new(Manager *m, VarlinkServer **ret) {
         const VarlinkServerLimits limits = {
                 .connections_max = CONNECTIONS_MAX,
@@ -49,6 +54,14 @@ int api_server_new(Manager *m, VarlinkServer **ret) {
                                 (unsigned) MIN(m->config->user.connections_max, UINT64_C(1) << 20),
         };
 
+        int r;
+
+        r = sd_event_add_defer(m->event, &m->attach_source, on_attach_over, m);
+        if (r >= 0)
+                r = sd_event_source_set_enabled(m->attach_source, SD_EVENT_OFF);
+        if (r < 0)
+                return r;
+        (void) sd_event_source_set_description(m->attach_source, "manager-attach");
         return varlink_server_new(m->event, &service_info, methods, &limits, m, ret);
 }
 
@@ -96,10 +109,12 @@ int api_dispatch(VarlinkLink *link, json_object *parameters, const JsonField *ta
         return 1;
 }
 
-static int refuse_ended(VarlinkLink *link, const char *session, const char *quoted, const char *reason) {
+int api_refuse_ended(VarlinkLink *link, const char *session, const char *reason) {
+        _cleanup_free_ char *quoted = text_quote(session, NAME_MAX_LENGTH), *message = NULL;
         _cleanup_json_ json_object *p = json_object_new_object();
-        _cleanup_free_ char *message = NULL;
 
+        if (!quoted)
+                return -ENOMEM;
         if (asprintf(&message, "Session %s has ended: %s. Run with its name again to get a new, empty one.",
                      quoted, reason) < 0) {
                 message = NULL;
@@ -121,7 +136,7 @@ static int refuse_missing(VarlinkLink *link, Manager *m, const char *name_or_id)
         if (!quoted)
                 return -ENOMEM;
         if (reason)
-                r = refuse_ended(link, name_or_id, quoted, reason);
+                r = api_refuse_ended(link, name_or_id, reason);
         else
                 r = api_error(link, API_ERROR("NoSuchSession"), "session", name_or_id,
                               "You have no session %s. See 'sandboxctl list', or run with this name to "

@@ -109,16 +109,62 @@ static void wait_for_end(int dir_fd, uint64_t timeout_usec) {
         }
 }
 
-void cgroup_sweep_kill(const char *path, uint64_t timeout_usec) {
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-        if (fd < 0)
-                return;
+static void kill_subtree(int fd, uint64_t timeout_usec) {
         if (write_file_at(fd, "cgroup.kill", "1") < 0) {
                 walk(fd, DEPTH_MAX, kill_group);
                 (void) cgroup_kill_processes(fd);
         }
         wait_for_end(fd, timeout_usec);
+}
+
+static bool is_spared(const char *const *spare, const char *user, const char *name) {
+        size_t n = strlen(user);
+
+        for (; *spare; spare++)
+                if (strncmp(*spare, user, n) == 0 && (*spare)[n] == '/' && streq(*spare + n + 1, name))
+                        return true;
+        return false;
+}
+
+/* The groups of users in a base (user NULL), and the leaves in each of those. */
+static void kill_below(int dir_fd, const char *user, const char *const *spare, uint64_t end) {
+        _cleanup_(closedirp) DIR *d = NULL;
+        int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd < 0)
+                return;
+        d = fdopendir(fd);
+        if (!d) {
+                (void) safe_close(fd);
+                return;
+        }
+
+        for (struct dirent *entry; (entry = readdir(d));) {
+                _cleanup_close_ int child = -EBADF;
+                uint64_t now = now_monotonic();
+
+                if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
+                    (user && is_spared(spare, user, entry->d_name)))
+                        continue;
+                child = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+                if (child < 0)
+                        continue;
+                if (!user)
+                        kill_below(child, entry->d_name, spare, end);
+                else
+                        kill_subtree(child, end > now ? end - now : 0);
+        }
+}
+
+void cgroup_sweep_kill(const char *path, const char *const *spare, uint64_t timeout_usec) {
+        _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        if (fd < 0)
+                return;
+        if (spare && *spare)
+                kill_below(fd, /* user= */ NULL, spare, now_monotonic() + timeout_usec);
+        else
+                kill_subtree(fd, timeout_usec);
 }
 
 void cgroup_sweep_remove(const char *path) {

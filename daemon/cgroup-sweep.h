@@ -9,8 +9,9 @@
 int cgroup_kill_processes(int dir_fd);
 
 /* Kills all processes in and below a group of the v2 hierarchy and waits for their end, but not longer than
- * this. */
-void cgroup_sweep_kill(const char *path, uint64_t timeout_usec);
+ * this. With spare (may be NULL), a list of "u1000/id" that ends with NULL, it is a base with groups of users,
+ * in which these leaves are left alone. */
+void cgroup_sweep_kill(const char *path, const char *const *spare, uint64_t timeout_usec);
 
 /* Removes the empty groups below a group of any hierarchy, and the group itself if it is empty then. */
 void cgroup_sweep_remove(const char *path);

@@ -122,7 +122,7 @@ static int make_v2_base(CgroupTree *t, const char *parent) {
         if (r < 0)
                 return r;
 
-        cgroup_sweep_kill(base, SWEEP_USEC);
+        cgroup_sweep_kill(base, t->spare, SWEEP_USEC);
         cgroup_sweep_remove(base);
         if (mkdir(base, 0755) < 0 && errno != EEXIST)
                 return add_reason(t, "No group can be made in %s: %s", parent, strerror(errno));
@@ -232,7 +232,8 @@ static int setup_v1(CgroupTree *t, CgroupController c, const char *unified, cons
         return 0;
 }
 
-int cgroup_tree_new_at(const char *name, const char *unified, const char *self_cgroup, CgroupTree **ret) {
+int cgroup_tree_new_at(const char *name, const char *const *spare, const char *unified, const char *self_cgroup,
+                       CgroupTree **ret) {
         _cleanup_(cgroup_tree_freep) CgroupTree *t = NULL;
         int r;
 
@@ -246,7 +247,9 @@ int cgroup_tree_new_at(const char *name, const char *unified, const char *self_c
         if (!t->name)
                 return -ENOMEM;
 
+        t->spare = spare;
         r = setup_v2(t, unified, self_cgroup);
+        t->spare = NULL;
         if (r < 0)
                 return r;
         /* Without the v2 hierarchy there is neither freezing nor a way to be told of a group's end. */
@@ -279,7 +282,7 @@ static int add_other_place(char **self_cgroup) {
         return 0;
 }
 
-int cgroup_tree_new(const char *name, CgroupTree **ret) {
+int cgroup_tree_new(const char *name, const char *const *spare, CgroupTree **ret) {
         _cleanup_free_ char *mountinfo = NULL, *self_cgroup = NULL, *unified = NULL;
         int r;
 
@@ -295,7 +298,7 @@ int cgroup_tree_new(const char *name, CgroupTree **ret) {
         r = add_other_place(&self_cgroup);
         if (r < 0)
                 return r;
-        return cgroup_tree_new_at(name, unified, self_cgroup ?: "", ret);
+        return cgroup_tree_new_at(name, spare, unified, self_cgroup ?: "", ret);
 }
 
 CgroupTree *cgroup_tree_free(CgroupTree *t) {

@@ -57,6 +57,14 @@ int cgroup_is_populated(Cgroup *g) {
         return read_event(g, "populated");
 }
 
+int cgroup_wants_frozen(Cgroup *g) {
+        uint64_t value;
+        int r;
+
+        r = read_value_fd(g->freeze_fd, NULL, &value);
+        return r < 0 ? r : value != 0;
+}
+
 static int read_oom(Cgroup *g, CgroupCounters *ret) {
         char text[1024];
         int r;

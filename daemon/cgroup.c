@@ -24,6 +24,8 @@
 
 /* One pass can miss a child of a process that was killed after its fork. */
 #define KILL_PASSES_MAX 16U
+/* At the start of a daemon, for one leaf. */
+#define SWEEP_USEC (2 * USEC_PER_SEC)
 
 static int open_directory(const char *path) {
         int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -77,6 +79,18 @@ static int make_user_group(CgroupTree *t, uid_t uid) {
         return cgroup_v2_enable(fd, t->v2_controllers) == t->v2_controllers ? 0 : -EIO;
 }
 
+static int open_v2_files(Cgroup *g, int fd) {
+        int r;
+
+        r = open_at(fd, "cgroup.events", O_RDONLY, &g->events_fd);
+        if (r >= 0)
+                /* The v2 hierarchy accounts time in every group, with the controller or without. */
+                r = open_at(fd, "cpu.stat", O_RDONLY, &g->cpu_usage_fd);
+        if (r >= 0 && cgroup_tree_has(g->tree, CGROUP_FREEZE))
+                r = open_at(fd, "cgroup.freeze", O_RDWR, &g->freeze_fd);
+        return r;
+}
+
 static int make_v2_leaf(Cgroup *g, uid_t uid, const Limits *limits) {
         _cleanup_close_ int fd = -EBADF;
         int r;
@@ -95,12 +109,7 @@ static int make_v2_leaf(Cgroup *g, uid_t uid, const Limits *limits) {
         if (r < 0 && r != -ENODEV) /* without a device that takes a bound, the doctor says so */
                 return r;
 
-        r = open_at(fd, "cgroup.events", O_RDONLY, &g->events_fd);
-        if (r >= 0)
-                /* The v2 hierarchy accounts time in every group, with the controller or without. */
-                r = open_at(fd, "cpu.stat", O_RDONLY, &g->cpu_usage_fd);
-        if (r >= 0 && cgroup_tree_has(g->tree, CGROUP_FREEZE))
-                r = open_at(fd, "cgroup.freeze", O_WRONLY, &g->freeze_fd);
+        r = open_v2_files(g, fd);
         if (r >= 0)
                 r = open_at(fd, "cgroup.procs", O_WRONLY, &g->join_fds[g->n_join_fds]);
         if (r >= 0)
@@ -186,9 +195,9 @@ static int make_leaf(Cgroup *g, uid_t uid, const Limits *limits) {
         return r;
 }
 
-int cgroup_new(CgroupTree *t, uid_t uid, const char *id, const Limits *limits, Cgroup **ret) {
+/* One without any group. */
+static int cgroup_alloc(CgroupTree *t, uid_t uid, const char *id, Cgroup **ret) {
         _cleanup_(cgroup_releasep) Cgroup *g = NULL;
-        int r;
 
         if (t->layout == CGROUP_LAYOUT_NONE)
                 return -EOPNOTSUPP;
@@ -218,12 +227,53 @@ int cgroup_new(CgroupTree *t, uid_t uid, const char *id, const Limits *limits, C
                 return -ENOMEM;
         }
 
-        r = make_leaf(g, uid, limits);
+        *ret = TAKE_PTR(g);
+        return 0;
+}
+
+int cgroup_new(CgroupTree *t, uid_t uid, const char *id, const Limits *limits, Cgroup **ret) {
+        _cleanup_(cgroup_releasep) Cgroup *g = NULL;
+        int r;
+
+        r = cgroup_alloc(t, uid, id, &g);
+        if (r >= 0)
+                r = make_leaf(g, uid, limits);
         if (r < 0)
                 return r;
 
         *ret = TAKE_PTR(g);
         return 0;
+}
+
+int cgroup_open(CgroupTree *t, uid_t uid, const char *id, Cgroup **ret) {
+        _cleanup_(cgroup_releasep) Cgroup *g = NULL;
+        _cleanup_close_ int fd = -EBADF;
+        int r;
+
+        r = cgroup_alloc(t, uid, id, &g);
+        if (r < 0)
+                return r;
+        fd = open_directory(g->path);
+        if (fd < 0)
+                return fd;
+
+        g->made = true;
+        r = open_v2_files(g, fd);
+        if (r < 0)
+                return r;
+        open_counters(g);
+
+        *ret = TAKE_PTR(g);
+        return 0;
+}
+
+void cgroup_sweep_leaf(CgroupTree *t, uid_t uid, const char *id) {
+        Cgroup *g;
+
+        if (cgroup_open(t, uid, id, &g) < 0)
+                return;
+        cgroup_sweep_kill(g->path, /* spare= */ NULL, SWEEP_USEC);
+        (void) cgroup_release(g);
 }
 
 void cgroup_join_done(Cgroup *g) {

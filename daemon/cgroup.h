@@ -34,10 +34,11 @@ typedef struct CgroupTree CgroupTree;
 
 /*
  * Finds the layout, makes the base group <name>, and first kills and removes what a daemon of the same name
- * left there (bounded; what does not go away in time is left, and said at debug level). Does not fail for
+ * left there, but for the leaves in spare ("u1000/id", ends with NULL; may be NULL). Bounded: what does not
+ * go away in time is left, and said at debug level. Does not fail for
  * lack of rights or of a cgroup file system: the layout is NONE then, and cgroup_tree_reason() a sentence.
  */
-int cgroup_tree_new(const char *name, CgroupTree **ret);
+int cgroup_tree_new(const char *name, const char *const *spare, CgroupTree **ret);
 
 /* Removes the base, if it is empty. The leaves must be gone before. */
 CgroupTree *cgroup_tree_free(CgroupTree *t);
@@ -58,6 +59,12 @@ typedef struct Cgroup Cgroup;
  * of a controller that the tree has not is left out. With layout NONE this is -EOPNOTSUPP.
  */
 int cgroup_new(CgroupTree *t, uid_t uid, const char *id, const Limits *limits, Cgroup **ret);
+
+/* The leaf that another daemon made. -ENOENT when it is not there. Nobody can join by it. */
+int cgroup_open(CgroupTree *t, uid_t uid, const char *id, Cgroup **ret);
+
+/* Kills what is in such a leaf and removes it, bounded; for a session that nobody takes over. */
+void cgroup_sweep_leaf(CgroupTree *t, uid_t uid, const char *id);
 
 /* Removes the groups if they are empty, and frees in any case. (libcgroup has a function cgroup_free().) */
 Cgroup *cgroup_release(Cgroup *g);
@@ -83,6 +90,8 @@ int cgroup_freeze(Cgroup *g, bool freeze);
 /* What the kernel says now: 1, 0 or negative errno. */
 int cgroup_is_frozen(Cgroup *g);
 int cgroup_is_populated(Cgroup *g);
+/* Whether it was asked to be frozen, which it is from then on or soon. */
+int cgroup_wants_frozen(Cgroup *g);
 
 /* How many processes are in it. */
 int cgroup_count_processes(Cgroup *g, size_t *ret);

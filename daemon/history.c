@@ -40,8 +40,12 @@ static size_t cut_utf8(const char *s, size_t size, size_t max) {
         return max;
 }
 
+size_t history_code_size(const char *code, size_t size) {
+        return cut_utf8(code, size, HISTORY_CODE_MAX);
+}
+
 int history_add(History *h, const HistoryRecord *record) {
-        size_t size = cut_utf8(record->code, record->code_size, HISTORY_CODE_MAX);
+        size_t size = history_code_size(record->code, record->code_size);
         HistoryEntry *e;
 
         e = malloc(sizeof(*e) + size);

@@ -32,6 +32,8 @@ typedef struct HistoryRecord {
         uint64_t time_usec; /* CLOCK_REALTIME of its start */
 } HistoryRecord;
 
+/* How much of a code is kept. */
+size_t history_code_size(const char *code, size_t size);
 int history_add(History *h, const HistoryRecord *record);
 /* A new array of HistoryEntry objects of the IDL. */
 int history_to_json(const History *h, json_object **ret);

@@ -95,13 +95,16 @@ static int add_number(Buffer *b, const char *option, uint64_t value) {
         return add(b, option, number, NULL);
 }
 
-static int add_namespaces(Buffer *b) {
+static int add_namespaces(Buffer *b, bool die_with_parent) {
         int r;
 
         /* One by one: --unshare-all goes on without a user or cgroup namespace where it cannot have one. */
         r = add(b, "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
-                "--unshare-cgroup", "--hostname", JAIL_NAME, "--as-pid-1", "--die-with-parent",
-                "--new-session", "--cap-drop", "ALL", NULL);
+                "--unshare-cgroup", "--hostname", JAIL_NAME, "--as-pid-1", NULL);
+        if (r >= 0 && die_with_parent)
+                r = add(b, "--die-with-parent", NULL);
+        if (r >= 0)
+                r = add(b, "--new-session", "--cap-drop", "ALL", NULL);
         if (r >= 0)
                 r = add_number(b, "--uid", JAIL_UID);
         if (r >= 0)
@@ -187,7 +190,7 @@ int jail_build_options(const JailSpec *spec, Buffer *ret) {
         _cleanup_(buffer_done) Buffer b = {};
         int r;
 
-        r = add_namespaces(&b);
+        r = add_namespaces(&b, spec->die_with_parent);
         if (r >= 0)
                 r = add_variables(&b);
         if (r >= 0)

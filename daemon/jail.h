@@ -26,6 +26,7 @@ typedef enum JailLink {
 typedef struct JailSpec {
         const Limits *limits;
         unsigned links;         /* JailLink bits, from jail_host_links() */
+        bool die_with_parent;   /* where no other daemon could take it over */
         int agent_fd;           /* the agent's binary, executed through its descriptor */
         int socket_fd;          /* its end of the session's socketpair */
         int seccomp_fd;

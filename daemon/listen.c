@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <systemd/sd-daemon.h>
 #include <unistd.h>
 
 #include "lib/fd-util.h"
@@ -74,29 +73,6 @@ int state_directory_check(const char *state_dir, char **reterr_why) {
         return 0;
 }
 
-static int listen_passed(char **reterr_why) {
-        int n, r;
-
-        n = sd_listen_fds(/* unset_environment= */ 1);
-        if (n < 0)
-                return n;
-        if (n == 0)
-                return -ENOENT;
-        if (n > 1) {
-                *reterr_why = strdup("The service manager passed more than one socket; sandboxd.socket must "
-                                     "have one ListenStream=.");
-                return -EINVAL;
-        }
-
-        r = sd_is_socket(SD_LISTEN_FDS_START, AF_UNIX, SOCK_STREAM, /* listening= */ 1);
-        if (r <= 0) {
-                *reterr_why = strdup("The socket that the service manager passed is no listening Unix "
-                                     "stream socket.");
-                return r < 0 ? r : -EINVAL;
-        }
-        return SD_LISTEN_FDS_START;
-}
-
 /* Whether somebody answers on a socket path: then it is not ours to replace. */
 static bool socket_is_alive(const struct sockaddr_un *address) {
         _cleanup_close_ int fd = -EBADF;
@@ -124,9 +100,6 @@ int listen_open(const char *path, char **reterr_why) {
         _cleanup_close_ int fd = -EBADF;
         mode_t old_umask;
         int r;
-
-        if (!path)
-                return listen_passed(reterr_why);
 
         if (strlen(path) >= sizeof(address.sun_path))
                 return fail(-ENAMETOOLONG, reterr_why, "Cannot use the socket path", path,

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The daemon's socket and its lock: passed by the service manager (sd_listen_fds(3)), or made at a path. One
+ * The daemon's socket and its lock, where they are not passed to it (passed-fds.h). One
  * daemon per runtime directory: a lock file in it is held for as long as the process lives, so a socket left
  * by a crash can be replaced safely, and one that is in use is not.
  */
@@ -13,7 +13,7 @@
  * *reterr_why (allocated) says what is wrong, among it which other sandboxd holds the lock (-EBUSY). */
 int runtime_lock(const char *runtime_dir, char **reterr_why);
 
-/* A listening socket. path NULL: the one that the service manager passed, -ENOENT when it passed none. */
+/* Makes a listening socket at a path. */
 int listen_open(const char *path, char **reterr_why);
 
 /* Makes a state directory usable, or says why it is not. */

@@ -23,11 +23,14 @@
 #include "daemon/manager.h"
 #include "lib/daemon-launch.h"
 #include "lib/log.h"
+#include "lib/text.h"
 #include "lib/version.h"
 
 #define RUNTIME_DIR_DEFAULT "/run/nix-sandbox"
 #define STATE_DIR_DEFAULT "/var/lib/nix-sandbox"
 #define CONFIG_DEFAULT SYSCONFDIR "/nix-sandbox/sandboxd.json"
+
+#define LOCK_PATIENCE_USEC (5 * USEC_PER_SEC)
 
 static const char *arg_config = NULL;
 static const char *arg_socket = NULL;
@@ -164,7 +167,45 @@ static void raise_descriptor_limit(void) {
         (void) setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int setup_manager(Config *config, int listen_fd, Manager **ret, char **reterr_why) {
+/* A daemon that was killed while it started a jail leaves its lock to that for a moment: to the child that has
+ * not executed bubblewrap yet. Who is started in its place waits for it. */
+static int lock_runtime(bool patient, char **reterr_why) {
+        const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
+        uint64_t end = now_monotonic() + (patient ? LOCK_PATIENCE_USEC : 0);
+        int fd;
+
+        while ((fd = runtime_lock(arg_runtime_dir, reterr_why)) == -EBUSY && now_monotonic() < end) {
+                *reterr_why = mfree(*reterr_why);
+                (void) nanosleep(&pause, NULL);
+        }
+        return fd;
+}
+
+/* What is passed goes before what is asked for: a daemon that executes itself anew keeps both. */
+static int take_sockets(PassedFds *passed, int *ret_lock_fd, int *ret_listen_fd, char **reterr_why) {
+        int r;
+
+        r = passed_fds_take(passed, reterr_why);
+        if (r < 0)
+                return r;
+
+        *ret_lock_fd = passed->lock_fd >= 0 ? TAKE_FD(passed->lock_fd)
+                                            : lock_runtime(/* patient= */ passed->listen_fd >= 0, reterr_why);
+        if (*ret_lock_fd < 0)
+                return *ret_lock_fd;
+
+        if (passed->listen_fd >= 0)
+                *ret_listen_fd = TAKE_FD(passed->listen_fd);
+        else if (arg_socket)
+                *ret_listen_fd = listen_open(arg_socket, reterr_why);
+        else {
+                *reterr_why = strdup("No socket: start sandboxd by sandboxd.socket, or name one with --socket.");
+                return -ENOENT;
+        }
+        return MIN(*ret_listen_fd, 0);
+}
+
+static int setup_manager(Config *config, PassedFds *passed, int listen_fd, Manager **ret, char **reterr_why) {
         _cleanup_(manager_freep) Manager *m = NULL;
         _cleanup_close_ int fd = listen_fd;
         int r;
@@ -174,6 +215,7 @@ static int setup_manager(Config *config, int listen_fd, Manager **ret, char **re
                                         .config = config,
                                         .state_dir = arg_state_dir,
                                         .runtime_dir = arg_runtime_dir,
+                                        .passed = passed,
                                         .mode = arg_private  ? "private"
                                                 : arg_socket ? "foreground"
                                                              : "service",
@@ -199,6 +241,7 @@ static int setup_manager(Config *config, int listen_fd, Manager **ret, char **re
 static int run(int argc, char *argv[], int *reterr_status, char **reterr_why) {
         _cleanup_(config_freep) Config *config = NULL;
         _cleanup_(manager_freep) Manager *m = NULL;
+        _cleanup_(passed_fds_done) PassedFds passed = PASSED_FDS_NULL;
         _cleanup_close_ int lock_fd = -EBADF, listen_fd = -EBADF;
         int r;
 
@@ -220,21 +263,16 @@ static int run(int argc, char *argv[], int *reterr_status, char **reterr_why) {
         r = state_directory_check(arg_state_dir, reterr_why);
         if (r < 0)
                 return r;
-        lock_fd = runtime_lock(arg_runtime_dir, reterr_why);
+        r = take_sockets(&passed, &lock_fd, &listen_fd, reterr_why);
         if (lock_fd == -EBUSY)
                 *reterr_status = SANDBOXD_EXIT_LOCKED; /* whoever started us may use the other one */
-        if (lock_fd < 0)
-                return lock_fd;
-        listen_fd = listen_open(arg_socket, reterr_why);
-        if (listen_fd == -ENOENT)
-                *reterr_why = strdup(
-                                "No socket: start sandboxd by sandboxd.socket, or name one with --socket.");
-        if (listen_fd < 0)
-                return listen_fd;
-
-        r = setup_manager(TAKE_PTR(config), TAKE_FD(listen_fd), &m, reterr_why);
         if (r < 0)
                 return r;
+
+        r = setup_manager(TAKE_PTR(config), &passed, TAKE_FD(listen_fd), &m, reterr_why);
+        if (r < 0)
+                return r;
+        passed_fds_drop(&passed); /* the sockets of sessions that are not there any more */
 
         log_info("sandboxd %s serves %s.", NIX_SANDBOX_VERSION, arg_socket ?: "the socket it was passed");
         (void) sd_notify(0, "READY=1");

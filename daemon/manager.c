@@ -7,7 +7,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "daemon/adoption.h"
 #include "daemon/api.h"
+#include "daemon/fd-store.h"
 #include "lib/log.h"
 
 /* Private mode: with no session and no connection for this long, the daemon ends. */
@@ -98,13 +100,13 @@ static int manager_check_limits(const Manager *m, char **reterr_why) {
         return -EOPNOTSUPP;
 }
 
-static int manager_setup_cgroups(Manager *m, const char *runtime_dir, char **reterr_why) {
+static int manager_setup_cgroups(Manager *m, const char *runtime_dir, const char *const *spare, char **reterr_why) {
         Limits user = limits_unbounded;
         char name[64];
         int r;
 
         (void) snprintf(name, sizeof(name), "nix-sandbox-%016" PRIx64, hash_path(runtime_dir));
-        r = cgroup_tree_new(name, &m->cgroups);
+        r = cgroup_tree_new(name, spare, &m->cgroups);
         if (r < 0)
                 return r;
         if (*cgroup_tree_reason(m->cgroups))
@@ -130,6 +132,26 @@ static int manager_setup_audit(Manager *m, const char *state_dir) {
         return 0;
 }
 
+/* The tree is made between what is found and what is taken over, since it kills all the rest. */
+static int manager_setup_sessions(Manager *m, const ManagerOptions *options, char **reterr_why) {
+        PassedFds none = PASSED_FDS_NULL;
+        _cleanup_(adoption_done) Adoption adoption = {};
+        int r;
+
+        r = record_directory_open(&m->records, options->runtime_dir);
+        if (r >= 0)
+                r = adoption_gather(&adoption, m, options->passed ?: &none);
+        if (r >= 0)
+                r = manager_setup_cgroups(m, options->runtime_dir, (const char *const *) adoption.spare,
+                                          reterr_why);
+        if (r < 0)
+                return r;
+
+        m->adoptable = fd_store_exists() && cgroup_tree_layout(m->cgroups) != CGROUP_LAYOUT_NONE;
+        adoption_finish(&adoption);
+        return 0;
+}
+
 int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why) {
         _cleanup_(manager_freep) Manager *m = NULL;
         int r;
@@ -141,18 +163,16 @@ int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why)
         }
         m->config = options->config;
         m->mode = options->mode;
-        m->obituaries = OBITUARIES_NULL;
+        m->records = RECORD_DIRECTORY_NULL;
         m->spawn = (SpawnContext){ .agent_fd = -EBADF, .seccomp_fd = -EBADF, .files = JAIL_FILES_NONE };
 
         r = manager_setup_event(m);
         if (r >= 0)
                 r = spawn_context_init(&m->spawn, options->agent_path, reterr_why);
         if (r >= 0)
-                r = manager_setup_cgroups(m, options->runtime_dir, reterr_why);
-        if (r >= 0)
                 r = manager_setup_audit(m, options->state_dir);
         if (r >= 0)
-                r = obituaries_open(&m->obituaries, options->runtime_dir);
+                r = manager_setup_sessions(m, options, reterr_why);
         /* A private daemon serves one user, and polkit would not take its word for anything. */
         if (r >= 0 && !streq(m->mode, "private"))
                 r = polkit_new(m->event, &m->polkit);
@@ -179,15 +199,17 @@ Manager *manager_free(Manager *m) {
         while (m->sessions) {
                 Session *s = m->sessions;
 
-                session_end(s, "shutdown");
+                session_end(s, SESSION_END_SHUTDOWN);
                 (void) session_free(s);
         }
         event_log_done(&m->events);
         m->audit = audit_free(m->audit);
         obituaries_done(&m->obituaries);
+        record_directory_done(&m->records);
         m->cgroups = cgroup_tree_free(m->cgroups);
         spawn_context_done(&m->spawn);
         m->gc_source = sd_event_source_disable_unref(m->gc_source);
+        m->attach_source = sd_event_source_disable_unref(m->attach_source);
         m->idle_source = sd_event_source_disable_unref(m->idle_source);
         m->config = config_free(m->config);
         m->event = sd_event_unref(m->event);
@@ -208,7 +230,7 @@ void manager_stop(Manager *m) {
         m->stopping = true;
         varlink_server_stop_listening(m->server);
         for (Session *s = m->sessions; s; s = s->next)
-                session_end(s, "shutdown");
+                session_end(s, SESSION_END_SHUTDOWN);
 
         if (!m->sessions || sd_event_add_time_relative(m->event, NULL, CLOCK_MONOTONIC, MANAGER_STOP_USEC, 0,
                                                        on_stop_timeout, m) < 0)
@@ -245,6 +267,11 @@ void manager_unlink_session(Manager *m, Session *s) {
 
 void manager_queue_gc(Manager *m) {
         (void) sd_event_source_set_enabled(m->gc_source, SD_EVENT_ONESHOT);
+}
+
+void manager_on_attach_over(Manager *m) {
+        if (m->attach_source)
+                (void) sd_event_source_set_enabled(m->attach_source, SD_EVENT_ONESHOT);
 }
 
 Session *manager_find_named(Manager *m, uid_t uid, const char *project, const char *name) {

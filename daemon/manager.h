@@ -14,10 +14,14 @@
 #include "daemon/event-log.h"
 #include "daemon/obituary.h"
 #include "daemon/polkit.h"
+#include "daemon/passed-fds.h"
+#include "daemon/record-directory.h"
 #include "daemon/session-index.h"
 #include "daemon/session.h"
 #include "daemon/spawn.h"
 #include "lib/varlink-server.h"
+
+typedef struct KeptWait KeptWait;
 
 struct Manager {
         sd_event *event;
@@ -29,6 +33,10 @@ struct Manager {
         EventLog events;
         Audit *audit; /* gets all of them */
         Obituaries obituaries;
+        RecordDirectory records;
+        bool adoptable; /* sessions can outlive a crash of this process */
+        KeptWait *kept_waits;           /* api-wait.c */
+        sd_event_source *attach_source; /* enabled when a session that was taken over has answered, or is lost */
         User *users;
         Session *sessions, *sessions_last; /* oldest first */
         unsigned n_sessions;
@@ -45,6 +53,7 @@ typedef struct ManagerOptions {
         const char *state_dir;
         const char *runtime_dir; /* names the cgroup tree; a lock on it is held by the caller */
         const char *mode;
+        PassedFds *passed;       /* sockets of sessions are taken out of it; NULL: none */
         const char *agent_path; /* NULL: found beside the daemon or in LIBEXECDIR */
 } ManagerOptions;
 
@@ -61,6 +70,7 @@ void manager_link_session(Manager *m, Session *s);
 void manager_hide_session(Manager *m, Session *s);
 void manager_unlink_session(Manager *m, Session *s);
 void manager_queue_gc(Manager *m);
+void manager_on_attach_over(Manager *m);
 
 /*
  * The living session of his own that a peer means: by name in his project, by id, or as the only one with that name.

@@ -3,8 +3,7 @@
 
 /*
  * Which named sessions are gone, and why: whoever uses such a name next is told that it is a new session
- * (row L4). A list in memory, and a small file for each living session in the runtime directory, from which
- * the next daemon learns what one that crashed took with it.
+ * (row L4). A list in memory; what a daemon that is gone took with it, the next one adds (adoption.c).
  */
 
 #include <sys/types.h>
@@ -15,22 +14,18 @@
 
 typedef struct Obituary Obituary;
 
+/* Zero-initialise. */
 typedef struct Obituaries {
         Obituary *first, *last;         /* oldest first */
         size_t n;
-        int directory_fd;               /* of the files of living sessions; -EBADF: none are kept */
 } Obituaries;
 
-#define OBITUARIES_NULL ((Obituaries) { .directory_fd = -EBADF })
-
-/* Opens (makes) the directory, takes the sessions that a last daemon left there as gone, and empties it. */
-int obituaries_open(Obituaries *o, const char *runtime_dir);
 void obituaries_done(Obituaries *o);
 
-/* A named session began or ended. reason is static. Failures lose the note, not the session. */
-void obituaries_session_began(Obituaries *o, const char *id, uid_t uid, const char *project, const char *name);
-void obituaries_session_ended(Obituaries *o, const char *id, uid_t uid, const char *project, const char *name,
-                              const char *reason);
+/* A named session ended. reason is static. Failures lose the note. */
+void obituaries_add(Obituaries *o, uid_t uid, const char *project, const char *name, const char *reason);
 
-/* Why the last session of that name ended, once; NULL when none did. Static. */
+/* Why the last session of that name ended; NULL when none did. Static. */
+const char *obituaries_find(const Obituaries *o, uid_t uid, const char *project, const char *name);
+/* The same, once. */
 const char *obituaries_take(Obituaries *o, uid_t uid, const char *project, const char *name);

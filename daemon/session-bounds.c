@@ -80,7 +80,7 @@ static uint64_t session_next_deadline(const Session *s) {
         if (s->state == SESSION_STOPPING)
                 return MIN(next, s->ended + SESSION_REMOVE_USEC + USEC_PER_SEC);
 
-        if (s->state == SESSION_STARTING)
+        if (s->state == SESSION_STARTING || s->attaching)
                 next = MIN(next, s->start_deadline);
         next = MIN(next, session_turns_next_deadline(s));
         next = MIN(next, add_usec(s->created, config->session.lifetime_usec));
@@ -107,6 +107,8 @@ int session_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         s->timer_at = USEC_INFINITY;
         if (s->state == SESSION_STARTING)
                 session_start_on_time(s, now);
+        if (session_is_live(s))
+                session_attach_on_time(s, now);
         if (session_is_live(s))
                 session_turns_on_time(s, now);
         if (session_is_live(s))

@@ -45,6 +45,7 @@ int session_set_limits(Session *s, const Limits *limits, uid_t by) {
 
         user_recharge(s->user, s->limits.memory_mb, limits->memory_mb);
         s->limits = *limits;
+        session_keep(s);
         session_event_limits(s, by);
         return 0;
 }

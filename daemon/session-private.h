@@ -41,6 +41,19 @@ void session_start_on_time(Session *s, uint64_t now); /* retry or give up */
 void session_kill_jail(Session *s);                   /* SIGKILL to all of it */
 void session_drop_jail(Session *s);                   /* forget link, pid and descriptors */
 
+int session_watch_jail(Session *s);                   /* for its end */
+
+/* session-keep.c */
+void session_keep_socket(Session *s, int fd);
+void session_forget_socket(Session *s);
+void session_forget(Session *s);
+
+/* session-adopt.c */
+void session_on_attached(Session *s, const AgentHello *hello);
+void session_attach_on_thaw(Session *s);
+void session_attach_on_time(Session *s, uint64_t now);
+void session_attach_cancel(Session *s);
+
 /* session-turns.c */
 void session_turns_dispatch(Session *s);      /* start the next turn if it can be */
 void session_turns_on_hello(Session *s);
@@ -51,5 +64,7 @@ uint64_t session_turns_next_deadline(const Session *s);
 extern const AgentLinkHandlers session_agent_handlers;
 
 /* session.c */
+/* One without a jail; id NULL: a new one. */
+int session_alloc(Manager *m, const SessionRequest *request, const char *id, Session **ret);
 void session_on_hello(Session *s);
 void session_on_agent_gone(Session *s, const char *why);

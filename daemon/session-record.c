@@ -14,6 +14,11 @@ static const JsonField limits_table[] = {
         { "disk_mb", JSON_KIND_UINT, offsetof(Limits, disk_mb), JSON_MANDATORY },
         { "processes", JSON_KIND_UINT, offsetof(Limits, processes), JSON_MANDATORY },
         { "timeout_usec", JSON_KIND_UINT, offsetof(Limits, timeout_usec), JSON_MANDATORY },
+        { "cpu_weight", JSON_KIND_UINT, offsetof(Limits, cpu_weight) },
+        { "io_weight", JSON_KIND_UINT, offsetof(Limits, io_weight) },
+        /* Left out where there is no bound. */
+        { "io_read_mbps", JSON_KIND_NUMBER, offsetof(Limits, io_read_mbps) },
+        { "io_write_mbps", JSON_KIND_NUMBER, offsetof(Limits, io_write_mbps) },
         {},
 };
 
@@ -37,6 +42,8 @@ static int put_table(json_object *o, const JsonField *table, const void *from) {
         for (const JsonField *f = table; r >= 0 && f->name; f++) {
                 const void *p = (const char *) from + f->offset;
 
+                if (f->kind == JSON_KIND_NUMBER && isinf(*(const double *) p))
+                        continue;
                 if (f->kind == JSON_KIND_NUMBER)
                         r = json_put_number(o, f->name, *(const double *) p);
                 else if (f->kind == JSON_KIND_BYTES)
@@ -83,12 +90,15 @@ int session_record_to_json(const SessionRecord *r, json_object **ret) {
             json_put_string(o, "project", r->project) < 0 || json_put_string(o, "name", r->name) < 0 ||
             json_put_string(o, "environment", r->environment) < 0 ||
             put_object(o, "limits", limits_table, &r->limits) < 0 ||
+            json_put_uint(o, "workspace_mb", r->workspace_mb) < 0 ||
             json_put_uint(o, "created_usec", r->created) < 0 ||
             json_put_uint(o, "created_realtime_usec", r->created_realtime) < 0 ||
             json_put_uint(o, "idle_since_usec", r->idle_since) < 0 ||
             json_put_string(o, "state", session_state_to_string(r->state)) < 0 ||
-            json_put_uint(o, "pid", r->pid) < 0 || json_put_uint(o, "turns", r->turns) < 0 ||
-            json_put_uint(o, "turn_usec", r->turn_usec) < 0 ||
+            json_put_uint(o, "frozen_realtime_usec", r->frozen_realtime) < 0 ||
+            json_put_uint(o, "frozen_by", r->frozen_by) < 0 ||
+            json_put_uint(o, "interpreters", r->interpreters) < 0 || json_put_uint(o, "pid", r->pid) < 0 ||
+            json_put_uint(o, "turns", r->turns) < 0 || json_put_uint(o, "turn_usec", r->turn_usec) < 0 ||
             (r->turn.number > 0 && put_object(o, "turn", turn_table, &r->turn) < 0) || put_history(o, r) < 0)
                 return -ENOMEM;
 
@@ -98,12 +108,22 @@ int session_record_to_json(const SessionRecord *r, json_object **ret) {
 
 /* ---- reading ---- */
 
+static bool weight_is_sane(uint64_t weight) {
+        return weight >= LIMITS_WEIGHT_MIN && weight <= LIMITS_WEIGHT_CEILING;
+}
+
+static bool rate_is_sane(double mbps) {
+        return isinf(mbps) || (mbps >= LIMITS_IO_MBPS_MIN && mbps <= LIMITS_IO_MBPS_CEILING);
+}
+
 static bool limits_are_sane(const Limits *l) {
         return isfinite(l->cpus) && l->cpus >= LIMITS_CPUS_MIN && l->cpus <= LIMITS_CPUS_CEILING &&
                l->memory_mb >= LIMITS_MEMORY_MB_MIN && l->memory_mb <= LIMITS_MEMORY_MB_CEILING &&
                l->disk_mb >= LIMITS_DISK_MB_MIN && l->disk_mb <= LIMITS_MEMORY_MB_CEILING &&
                l->processes >= LIMITS_PROCESSES_MIN && l->processes <= LIMITS_PROCESSES_CEILING &&
-               l->timeout_usec > 0 && l->timeout_usec <= LIMITS_SECONDS_CEILING * USEC_PER_SEC;
+               l->timeout_usec > 0 && l->timeout_usec <= LIMITS_SECONDS_CEILING * USEC_PER_SEC &&
+               weight_is_sane(l->cpu_weight) && weight_is_sane(l->io_weight) &&
+               rate_is_sane(l->io_read_mbps) && rate_is_sane(l->io_write_mbps);
 }
 
 /* (uid_t) -1 is nobody's. */
@@ -133,9 +153,8 @@ static int parse_groups(json_object *array, SessionRecord *r) {
         return 0;
 }
 
-/* Only states in which a session can be found: one that was ending is not taken over. */
 static int parse_state(const char *s, SessionState *ret) {
-        for (SessionState k = 0; k < SESSION_STOPPING; k++)
+        for (SessionState k = 0; k < SESSION_DEAD; k++)
                 if (streq(s, session_state_to_string(k))) {
                         *ret = k;
                         return 0;
@@ -146,7 +165,7 @@ static int parse_state(const char *s, SessionState *ret) {
 typedef struct Parsed {
         SessionRecord record;
         const char *state;
-        uint64_t uid, gid;
+        uint64_t uid, gid, frozen_by;
         json_object *groups, *limits, *turn, *history;
 } Parsed;
 
@@ -159,10 +178,14 @@ static const JsonField record_table[] = {
         { "name", JSON_KIND_STRING, offsetof(Parsed, record.name) },
         { "environment", JSON_KIND_STRING, offsetof(Parsed, record.environment), JSON_MANDATORY },
         { "limits", JSON_KIND_OBJECT, offsetof(Parsed, limits), JSON_MANDATORY },
+        { "workspace_mb", JSON_KIND_UINT, offsetof(Parsed, record.workspace_mb), JSON_MANDATORY },
         { "created_usec", JSON_KIND_UINT, offsetof(Parsed, record.created), JSON_MANDATORY },
         { "created_realtime_usec", JSON_KIND_UINT, offsetof(Parsed, record.created_realtime), JSON_MANDATORY },
         { "idle_since_usec", JSON_KIND_UINT, offsetof(Parsed, record.idle_since), JSON_MANDATORY },
         { "state", JSON_KIND_STRING, offsetof(Parsed, state), JSON_MANDATORY },
+        { "frozen_realtime_usec", JSON_KIND_UINT, offsetof(Parsed, record.frozen_realtime), JSON_MANDATORY },
+        { "frozen_by", JSON_KIND_UINT, offsetof(Parsed, frozen_by), JSON_MANDATORY },
+        { "interpreters", JSON_KIND_UINT, offsetof(Parsed, record.interpreters), JSON_MANDATORY },
         { "pid", JSON_KIND_UINT, offsetof(Parsed, record.pid), JSON_MANDATORY },
         { "turns", JSON_KIND_UINT, offsetof(Parsed, record.turns), JSON_MANDATORY },
         { "turn_usec", JSON_KIND_UINT, offsetof(Parsed, record.turn_usec), JSON_MANDATORY },
@@ -174,7 +197,9 @@ static const JsonField record_table[] = {
 static bool record_is_sane(const char *id, const Parsed *p) {
         const SessionRecord *r = &p->record;
 
-        return streq(r->id, id) && id_is_sane(p->uid) && id_is_sane(p->gid) && r->project[0] == '/' &&
+        return streq(r->id, id) && id_is_sane(p->uid) && id_is_sane(p->gid) && id_is_sane(p->frozen_by) &&
+               r->workspace_mb > 0 && r->workspace_mb <= LIMITS_MEMORY_MB_CEILING &&
+               r->interpreters < 1U << _INTERPRETER_MAX && r->project[0] == '/' &&
                strlen(r->project) <= SESSION_PROJECT_MAX && (!r->name || name_is_valid(r->name)) &&
                r->pid <= INT32_MAX && r->turns <= INT64_MAX && r->turn_usec <= INT64_MAX &&
                r->created <= INT64_MAX && r->idle_since <= INT64_MAX;
@@ -189,6 +214,7 @@ static int parse_members(const char *id, Parsed *p) {
                 k = -EINVAL;
         if (k >= 0)
                 k = parse_state(p->state, &r->state);
+        r->limits = limits_builtin_defaults;
         if (k >= 0)
                 k = json_dispatch(p->limits, limits_table, JSON_UNKNOWN_IGNORE, &r->limits, NULL);
         if (k >= 0 && !limits_are_sane(&r->limits))
@@ -202,6 +228,7 @@ static int parse_members(const char *id, Parsed *p) {
 
         r->uid = (uid_t) p->uid;
         r->gid = (gid_t) p->gid;
+        r->frozen_by = (uid_t) p->frozen_by;
         return k;
 }
 

@@ -35,13 +35,17 @@ typedef struct SessionRecord {
         const char *name; /* NULL: none */
         const char *environment;
         Limits limits;
+        uint64_t workspace_mb;
         uint64_t created;          /* CLOCK_MONOTONIC */
         uint64_t created_realtime;
         uint64_t idle_since;       /* CLOCK_MONOTONIC */
         SessionState state;
+        uint64_t frozen_realtime; /* of one that is frozen by hand */
+        uid_t frozen_by;
         uint64_t pid;              /* of the jail's monitor; 0: none yet */
         uint64_t turns;            /* the last number given */
         uint64_t turn_usec;
+        uint64_t interpreters;     /* bits */
         SessionRecordTurn turn;
         History history;
 

@@ -36,7 +36,7 @@ int session_freeze(Session *s, const uid_t *by) {
 
         if (s->state == SESSION_FROZEN)
                 return 0;
-        if (session_is_busy(s))
+        if (session_is_busy(s) || s->attaching)
                 return -EBUSY;
         if (!s->cgroup)
                 return -EOPNOTSUPP;
@@ -47,12 +47,14 @@ int session_freeze(Session *s, const uid_t *by) {
         s->frozen_by = *by;
         s->frozen_realtime = now_realtime();
         session_set_state(s, SESSION_FROZEN, "by hand", by);
+        session_keep(s);
         session_frozen(s);
         session_arm_timer(s);
         return 0;
 }
 
 int session_thaw(Session *s, const uid_t *by) {
+        bool by_hand = s->state == SESSION_FROZEN;
         int r;
 
         if (s->state == SESSION_RUNNING)
@@ -64,6 +66,9 @@ int session_thaw(Session *s, const uid_t *by) {
         session_set_state(s, SESSION_RUNNING, by ? "by hand" : "turn", by);
         s->idle_since = now_monotonic(); /* whoever thaws it wants it awake for a while */
         s->freeze_check_at = s->reclaim_at = 0;
+        session_attach_on_thaw(s);
+        if (by_hand)
+                session_keep(s);
         session_arm_timer(s);
         return 0;
 }
@@ -100,7 +105,7 @@ static bool session_has_background_jobs(Session *s) {
 }
 
 static bool session_can_standby(const Session *s) {
-        return s->state == SESSION_RUNNING && s->cgroup && !session_is_busy(s) &&
+        return s->state == SESSION_RUNNING && s->cgroup && !session_is_busy(s) && !s->attaching &&
                cgroup_tree_has(s->manager->cgroups, CGROUP_FREEZE);
 }
 

@@ -151,19 +151,28 @@ static int on_jail_exit(sd_event_source *source, int fd, uint32_t revents, void 
         return 0;
 }
 
+int session_watch_jail(Session *s) {
+        int r;
+
+        r = sd_event_add_io(s->manager->event, &s->exit_source, s->pidfd, EPOLLIN, on_jail_exit, s);
+        if (r >= 0)
+                (void) sd_event_source_set_description(s->exit_source, "session-exit");
+        return r;
+}
+
 /* Hands what was spawned to the session and watches it. */
-static int session_adopt_jail(Session *s, Spawned *spawned) {
+static int session_take_jail(Session *s, Spawned *spawned) {
         int r;
 
         s->pid = spawned->pid;
         s->pidfd = TAKE_FD(spawned->pidfd);
         s->stderr_fd = TAKE_FD(spawned->stderr_fd);
 
-        r = sd_event_add_io(s->manager->event, &s->exit_source, s->pidfd, EPOLLIN, on_jail_exit, s);
+        r = session_watch_jail(s);
         if (r < 0)
                 return r;
-        (void) sd_event_source_set_description(s->exit_source, "session-exit");
 
+        session_keep_socket(s, spawned->socket_fd);
         return agent_link_new(s->manager->event, TAKE_FD(spawned->socket_fd), &session_agent_handlers, s,
                               &s->agent);
 }
@@ -178,6 +187,7 @@ void session_start(Session *s) {
                 .gid = peer->gid,
                 .groups = peer->groups,
                 .n_groups = peer->n_groups,
+                .die_with_parent = !s->manager->adoptable,
                 .limit_processes = !s->cgroup,
         };
         int r;
@@ -191,7 +201,7 @@ void session_start(Session *s) {
 
         r = spawn_jail(&s->manager->spawn, &request, &spawned, &why);
         if (r >= 0)
-                r = session_adopt_jail(s, &spawned);
+                r = session_take_jail(s, &spawned);
         if (r < 0) {
                 if ((r == -EAGAIN || r == -ENOMEM) && session_start_again(s))
                         return;
@@ -230,13 +240,14 @@ void session_on_hello(Session *s) {
 void session_kill_jail(Session *s) {
         if (s->cgroup)
                 (void) cgroup_kill(s->cgroup);
-        /* Also where there is no cgroup: the jail's pid 1 dies with its monitor (--die-with-parent), and its
+        /* Also where there is no cgroup: then the jail's pid 1 dies with its monitor (--die-with-parent), and its
          * pid namespace with it. */
         if (s->pidfd >= 0)
                 (void) pidfd_kill(s->pidfd, SIGKILL);
 }
 
 void session_drop_jail(Session *s) {
+        session_forget_socket(s);
         s->agent = agent_link_free(s->agent);
         s->exit_source = sd_event_source_disable_unref(s->exit_source);
         s->pidfd = safe_close(s->pidfd);

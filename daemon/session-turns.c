@@ -88,6 +88,8 @@ void session_turns_dispatch(Session *s) {
                 return session_end(s, "freezer-failed");
         if (s->state != SESSION_STARTING && s->state != SESSION_RUNNING)
                 return;
+        if (s->attaching)
+                return; /* session_on_attached() comes back */
 
         t = s->running = session_queue_pop(s);
         if (t->number == 0)
@@ -155,6 +157,8 @@ void session_turns_fail_all(Session *s, const char *error, json_object *paramete
 
 static void session_record_turn(Session *s, Turn *t) {
         s->turn_usec += MAX(t->duration_usec, USEC_PER_MSEC);
+        if (t->told)
+                return;
         session_event_turn(s, t, t->timed_out ? "timed-out" : t->lost ? "state-lost" : NULL);
 
         s->interpreters = t->lost ? s->interpreters & ~(1U << t->interpreter) : s->interpreters | 1U << t->interpreter;
@@ -223,10 +227,12 @@ static void session_turn_over(Session *s) {
 static void on_result(AgentLink *l, const AgentResult *result, void *userdata) {
         Session *s = userdata;
         Turn *t = TAKE_PTR(s->running);
+        uint64_t ended = t->told ? t->started + result->duration_usec : USEC_INFINITY;
         int r;
 
         if (result->error) {
-                session_event_turn(s, t, "not-run");
+                if (!t->told)
+                        session_event_turn(s, t, "not-run");
                 session_refuse_turn(s, t, result);
                 (void) turn_free(t);
                 session_turn_over(s);
@@ -247,6 +253,7 @@ static void on_result(AgentLink *l, const AgentResult *result, void *userdata) {
         else
                 (void) turn_free(t);
         session_turn_over(s);
+        s->idle_since = MIN(s->idle_since, ended);
 }
 
 static void on_output(AgentLink *l, OutputStream stream, bool tail, const char *data, size_t size,
@@ -262,7 +269,12 @@ static void on_output(AgentLink *l, OutputStream stream, bool tail, const char *
 }
 
 static void on_hello(AgentLink *l, const AgentHello *hello, void *userdata) {
-        session_on_hello(userdata);
+        Session *s = userdata;
+
+        if (s->attaching)
+                session_on_attached(s, hello);
+        else
+                session_on_hello(s);
 }
 
 static void on_lost(AgentLink *l, const char *why, void *userdata) {
@@ -278,28 +290,51 @@ const AgentLinkHandlers session_agent_handlers = {
 
 /* ---- waiting, stopping, time ---- */
 
-int session_wait(Session *s, VarlinkLink *link, uint64_t answer_at) {
-        Turn *t;
+/* A parked turn is answered at once, and then it is gone. */
+static int session_wait_turn(Session *s, Turn *t, VarlinkLink *link, bool owner, bool stream, uint64_t answer_at) {
         int r;
 
-        if (!s->parked) {
-                t = s->running ?: s->queue_first;
-                if (!t)
-                        return -ENOENT;
-                r = turn_add_waiter(t, link, /* owner= */ false, /* stream= */ false, answer_at);
+        r = turn_add_waiter(t, link, owner, stream, answer_at);
+        if (t != s->parked) {
                 if (r >= 0)
                         session_arm_timer(s);
                 return r;
         }
 
-        t = TAKE_PTR(s->parked);
-        r = turn_add_waiter(t, link, /* owner= */ false, /* stream= */ false, answer_at);
+        s->parked = NULL;
         if (r >= 0)
                 r = turn_answer(t, 0);
         (void) turn_free(t);
         if (!s->name)
                 session_end(s, "done");
         return MIN(r, 0);
+}
+
+int session_wait(Session *s, VarlinkLink *link, bool stream, uint64_t answer_at) {
+        Turn *t = s->parked ?: s->running ?: s->queue_first;
+
+        return t ? session_wait_turn(s, t, link, /* owner= */ false, stream, answer_at) : -ENOENT;
+}
+
+static Turn *session_find_tagged(const Session *s, const char *tag) {
+        if (s->running && streq_ptr(s->running->tag, tag))
+                return s->running;
+        if (s->parked && streq_ptr(s->parked->tag, tag))
+                return s->parked;
+        for (Turn *t = s->queue_first; t; t = t->next)
+                if (streq_ptr(t->tag, tag))
+                        return t;
+        return NULL;
+}
+
+int session_wait_tagged(Manager *m, uid_t uid, const char *tag, VarlinkLink *link, bool stream, uint64_t answer_at) {
+        for (Session *s = m->sessions; s; s = s->next) {
+                Turn *t = s->user->uid == uid && session_is_live(s) ? session_find_tagged(s, tag) : NULL;
+
+                if (t)
+                        return session_wait_turn(s, t, link, /* owner= */ true, stream, answer_at);
+        }
+        return -ENOENT;
 }
 
 bool session_interrupt(Session *s) {

@@ -86,16 +86,19 @@ static int session_make_cgroup(Session *s) {
         return cgroup_read_counters(s->cgroup, &s->counters);
 }
 
-int session_new(Manager *m, const SessionRequest *request, Session **ret) {
+int session_alloc(Manager *m, const SessionRequest *request, const char *id, Session **ret) {
         _cleanup_(session_freep) Session *s = NULL;
-        int r;
+        int r = 0;
 
         s = malloc(sizeof(*s));
         if (!s)
                 return -ENOMEM;
         session_init(s, m, request);
 
-        r = make_id(s->id);
+        if (id)
+                (void) strcpy(s->id, id);
+        else
+                r = make_id(s->id);
         if (r < 0)
                 return r;
         s->project = strdup(request->project);
@@ -116,18 +119,28 @@ int session_new(Manager *m, const SessionRequest *request, Session **ret) {
                 return -ENOMEM;
         manager_link_session(m, s);
 
-        r = session_make_cgroup(s);
-        if (r < 0)
-                return r;
         r = sd_event_add_time(m->event, &s->timer, CLOCK_MONOTONIC, USEC_INFINITY,
                               SESSION_TIMER_ACCURACY_USEC, session_on_timer, s);
         if (r < 0)
                 return r;
         (void) sd_event_source_set_description(s->timer, "session-timer");
 
+        *ret = TAKE_PTR(s);
+        return 0;
+}
+
+int session_new(Manager *m, const SessionRequest *request, Session **ret) {
+        _cleanup_(session_freep) Session *s = NULL;
+        int r;
+
+        r = session_alloc(m, request, /* id= */ NULL, &s);
+        if (r >= 0)
+                r = session_make_cgroup(s);
+        if (r < 0)
+                return r;
+
         session_event(s, "session_created", s->environment->name);
-        if (s->name)
-                obituaries_session_began(&m->obituaries, s->id, s->user->uid, s->project, s->name);
+        session_keep(s);
         *ret = TAKE_PTR(s);
         return 0;
 }
@@ -155,6 +168,7 @@ Session *session_free(Session *s) {
         assert(!s->running && !s->queue_first);
 
         session_drop_jail(s);
+        session_attach_cancel(s);
         s->cgroup = cgroup_release(s->cgroup);
         s->timer = sd_event_source_disable_unref(s->timer);
         s->client_source = sd_event_source_disable_unref(s->client_source);
@@ -203,7 +217,9 @@ static void session_end_full(Session *s, const char *reason, const uid_t *by) {
                 session_event_turn(s, s->running, "unfinished");
         session_set_state(s, SESSION_STOPPING, reason, by);
         if (s->name)
-                obituaries_session_ended(&s->manager->obituaries, s->id, s->user->uid, s->project, s->name, reason);
+                obituaries_add(&s->manager->obituaries, s->user->uid, s->project, s->name, reason);
+        session_forget(s);
+        session_attach_cancel(s);
         session_fail_turns_ended(s, reason);
         s->agent = agent_link_free(s->agent);
 

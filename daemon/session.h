@@ -13,6 +13,7 @@
 #include "daemon/cgroup.h"
 #include "daemon/environment.h"
 #include "daemon/history.h"
+#include "daemon/session-record.h"
 #include "daemon/session-state.h"
 #include "daemon/turn.h"
 #include "daemon/user.h"
@@ -52,6 +53,9 @@ typedef struct Session {
         uint64_t memory_peak_bytes;
         unsigned start_tries;
         uint64_t start_deadline; /* the hello must come by then */
+        bool attaching;          /* taken over, and the agent has not answered yet: the same deadline */
+        SessionRecord *adopted;  /* from which it was, until then */
+        bool socket_kept;        /* in the service manager's store */
         uint64_t retry_at;       /* next try to start, or to remove the cgroup; 0: none */
 
         /* Turns. */
@@ -96,6 +100,9 @@ typedef struct SessionRequest {
 
 /* Makes a session that belongs to the manager from then on. Caps are the caller's job. */
 int session_new(Manager *m, const SessionRequest *request, Session **ret);
+/* Takes over the session of a record, with its agent's socket, both also on failure (*reterr_why is static,
+ * or NULL). A failure leaves its processes and its group alone. */
+int session_adopt(Manager *m, SessionRecord *record, int fd, const char **reterr_why);
 /* Begins to start it, after its first turn was queued. A start that fails answers the turns and ends the
  * session. */
 void session_start(Session *s);
@@ -107,6 +114,7 @@ void session_enqueue(Session *s, Turn *t);
 
 /* Ends the session for a static reason; idempotent. */
 void session_end(Session *s, const char *reason);
+#define SESSION_END_SHUTDOWN "shutdown" /* the daemon ends */
 /* The same, because a peer asked for it. */
 void session_end_by(Session *s, const char *reason, uid_t by);
 /* Parks a call until the session is gone, then answers it. */
@@ -121,10 +129,17 @@ int session_set_client(Session *s, const PeerCred *peer);
 
 /* Makes a call wait for the turn that was answered early and is finished by now, or else for the one that
  * runs. -ENOENT when there is neither. */
-int session_wait(Session *s, VarlinkLink *link, uint64_t answer_at);
+int session_wait(Session *s, VarlinkLink *link, bool stream, uint64_t answer_at);
+/* The same for the turn of a user that has a tag, whose owner the call becomes. */
+int session_wait_tagged(Manager *m, uid_t uid, const char *tag, VarlinkLink *link, bool stream, uint64_t answer_at);
 
 /* Stops the running turn. False when none runs. */
 bool session_interrupt(Session *s);
+
+/* Brings its record up to date: after anything that another daemon would have to know. */
+void session_keep(Session *s);
+/* The same before a reload, with all that can be kept. */
+void session_keep_full(Session *s, bool all);
 
 /* Freeze by hand and undo it, for the peer who asked (NULL: nobody did, a turn wants it awake). -EBUSY while a
  * turn runs or waits; -EOPNOTSUPP without a freezer. */
@@ -137,6 +152,11 @@ int session_set_limits(Session *s, const Limits *limits, uid_t by);
 
 static inline bool session_is_busy(const Session *s) {
         return s->running || s->queue_first;
+}
+
+/* Whether what its turns are will be known soon: it was taken over and is not frozen. */
+static inline bool session_is_answering(const Session *s) {
+        return s->attaching && s->start_deadline != USEC_INFINITY;
 }
 
 /* Whether it can be named: not on its way out. */

@@ -190,6 +190,7 @@ static int prepare_arguments(const SpawnContext *c, const SpawnRequest *request,
         const JailSpec spec = {
                 .limits = request->limits,
                 .links = c->links,
+                .die_with_parent = request->die_with_parent,
                 .agent_fd = CHILD_FD_AGENT,
                 .socket_fd = CHILD_FD_SOCKET,
                 .seccomp_fd = CHILD_FD_SECCOMP,

@@ -37,6 +37,7 @@ typedef struct SpawnRequest {
         size_t n_groups;
         const int *join_fds; /* cgroup.procs descriptors */
         size_t n_join_fds;
+        bool die_with_parent; /* the jail ends with the daemon */
         bool limit_processes; /* no pids controller: fall back to RLIMIT_NPROC and RLIMIT_DATA */
 } SpawnRequest;
 

@@ -101,6 +101,18 @@ static void on_waiter_disconnect(VarlinkLink *link, void *userdata) {
                 t->context->on_abandoned(t, t->context->userdata);
 }
 
+/* What came before it did. */
+static void turn_stream_past(Turn *t, TurnWaiter *w) {
+        for (size_t i = 0; i < _OUTPUT_STREAM_MAX; i++) {
+                const Buffer *text = &t->output[i].text;
+                _cleanup_json_ json_object *o = NULL;
+
+                if (buffer_size(text) > 0 &&
+                    turn_output_to_json((OutputStream) i, buffer_data(text), buffer_size(text), &o) >= 0)
+                        (void) varlink_notify(w->link, o);
+        }
+}
+
 int turn_add_waiter(Turn *t, VarlinkLink *link, bool owner, bool stream, uint64_t answer_at) {
         TurnWaiter *w, **end;
 
@@ -116,6 +128,8 @@ int turn_add_waiter(Turn *t, VarlinkLink *link, bool owner, bool stream, uint64_
                 .answer_at = answer_at,
         };
         varlink_link_on_disconnect(link, on_waiter_disconnect, w);
+        if (stream)
+                turn_stream_past(t, w);
 
         for (end = &t->waiters; *end; end = &(*end)->next)
                 ;

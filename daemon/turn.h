@@ -71,6 +71,7 @@ struct Turn {
         bool interrupt_sent;
         bool abandoned; /* nobody will ask for its result */
         bool finished;
+        bool told; /* it was over, and an event, before this daemon began */
 
         TurnOutput output[_OUTPUT_STREAM_MAX];
         Buffer notice; /* sentences, one a line */

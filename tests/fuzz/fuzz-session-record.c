@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                 return 0;
         }
 
-        assert_se(r.project[0] == '/' && r.state < SESSION_STOPPING && r.uid != (uid_t) -1);
+        assert_se(r.project[0] == '/' && r.state < SESSION_DEAD && r.uid != (uid_t) -1);
         assert_se(session_record_to_json(&r, &o) == 0);
         text = json_text(o, &text_size);
         assert_se(text && session_record_parse(ID, text, text_size, &again) == 0);

@@ -280,7 +280,7 @@ Test(cgroup_v2, tree) {
         make_file("svc/sessions", "cgroup.freeze", "0");
         make_file("svc/sessions", "cgroup.events", "populated 0\nfrozen 0\n");
 
-        cr_assert_eq(cgroup_tree_new_at("sessions", root, "0::/svc/supervisor\n", &t), 0);
+        cr_assert_eq(cgroup_tree_new_at("sessions", NULL, root, "0::/svc/supervisor\n", &t), 0);
         cr_assert_eq(cgroup_tree_layout(t), CGROUP_LAYOUT_V2);
         cr_assert(cgroup_tree_has(t, CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS | CGROUP_FREEZE | CGROUP_KILL),
                   "%s", cgroup_tree_reason(t));
@@ -298,7 +298,7 @@ Test(cgroup_v2, tree_among_other_processes) {
         make_group("scope/sessions", "", "");
         make_file("scope/sessions", "cgroup.freeze", "0");
 
-        cr_assert_eq(cgroup_tree_new_at("sessions", root, "0::/scope\n", &t), 0);
+        cr_assert_eq(cgroup_tree_new_at("sessions", NULL, root, "0::/scope\n", &t), 0);
         cr_assert(cgroup_tree_has(t, CGROUP_FREEZE));
         cr_assert_not(cgroup_tree_has(t, CGROUP_KILL));
         cr_assert_not_null(strstr(cgroup_tree_reason(t), "Other processes are in"));
@@ -310,7 +310,7 @@ static void check_none(const char *unified, const char *self_cgroup, const char 
         const Limits limits = { .cpus = 1, .memory_mb = 64, .processes = 20 };
         Cgroup *g = NULL;
 
-        cr_assert_eq(cgroup_tree_new_at("sessions", unified, self_cgroup, &t), 0);
+        cr_assert_eq(cgroup_tree_new_at("sessions", NULL, unified, self_cgroup, &t), 0);
         cr_assert_eq(cgroup_tree_layout(t), CGROUP_LAYOUT_NONE);
         cr_assert_not(cgroup_tree_has(t, CGROUP_FREEZE));
         cr_assert_not_null(strstr(cgroup_tree_reason(t), reason), "%s", cgroup_tree_reason(t));
@@ -332,6 +332,6 @@ Test(cgroup_v2, tree_without_rights) {
 Test(cgroup_v2, tree_name) {
         CgroupTree *t = NULL;
 
-        cr_assert_eq(cgroup_tree_new_at("../x", root, "0::/\n", &t), -EINVAL);
-        cr_assert_eq(cgroup_tree_new_at("", root, "0::/\n", &t), -EINVAL);
+        cr_assert_eq(cgroup_tree_new_at("../x", NULL, root, "0::/\n", &t), -EINVAL);
+        cr_assert_eq(cgroup_tree_new_at("", NULL, root, "0::/\n", &t), -EINVAL);
 }

@@ -29,7 +29,7 @@ static const char *why_not;
 
 static void setup(void) {
         (void) snprintf(name, sizeof(name), "test-cgroup-%d", getpid());
-        cr_assert_eq(cgroup_tree_new(name, &tree), 0);
+        cr_assert_eq(cgroup_tree_new(name, NULL, &tree), 0);
         if (cgroup_tree_layout(tree) == CGROUP_LAYOUT_NONE)
                 why_not = cgroup_tree_reason(tree);
 }
@@ -43,7 +43,7 @@ static void check_base_gone(char *path) {
         if (!path)
                 return;
         check_gone(path);
-        cgroup_sweep_kill(path, USEC_PER_SEC);
+        cgroup_sweep_kill(path, NULL, USEC_PER_SEC);
         cgroup_sweep_remove(path);
         free(path);
 }
@@ -360,7 +360,7 @@ Test(cgroup, leftovers_are_swept) {
         /* The daemon of before is not told. */
         CgroupTree *before = tree;
 
-        cr_assert_eq(cgroup_tree_new(name, &tree), 0);
+        cr_assert_eq(cgroup_tree_new(name, NULL, &tree), 0);
         cr_assert_eq(reap(pids[0]), 128 + SIGKILL);
         cr_assert_eq(reap(pids[1]), 128 + SIGKILL);
         check_gone(cgroup_path(a));

@@ -135,6 +135,7 @@ static void read_all(int fd, char *ret) {
 /* Runs the script in a jail and gives its report. */
 static char *run(const Limits *limits) {
         const JailSpec spec = {
+                .die_with_parent = true,
                 .limits = limits,
                 .links = jail_host_links(),
                 .agent_fd = FD_AGENT,

@@ -14,6 +14,7 @@
 TestSuite(jail, .timeout = 10);
 
 static const JailSpec spec = {
+        .die_with_parent = true,
         .limits = &limits_builtin_defaults,
         .links = JAIL_LINK_LIB64,
         .agent_fd = 3,

@@ -150,62 +150,6 @@ Test(listen, no_such_directory) {
         check_why("/proc/nowhere/socket");
 }
 
-Test(listen, nothing_passed) {
-        (void) unsetenv("LISTEN_FDS");
-        cr_assert_eq(listen_open(NULL, &why), -ENOENT);
-}
-
-static int listen_with_passed(const char *number) {
-        char pid[16];
-
-        (void) snprintf(pid, sizeof(pid), "%d", (int) getpid());
-        cr_assert_eq(setenv("LISTEN_PID", pid, 1), 0);
-        cr_assert_eq(setenv("LISTEN_FDS", number, 1), 0);
-        return listen_open(NULL, &why);
-}
-
-/* In children, because number 3 may be the test framework's. */
-static int in_child(bool (*f)(void)) {
-        pid_t pid = fork();
-        int status;
-
-        cr_assert_geq(pid, 0);
-        if (pid == 0)
-                _exit(!f());
-        cr_assert_eq(waitpid(pid, &status, 0), pid);
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static bool passed_socket(void) {
-        int fd = listen_open(path, &why);
-
-        return fd >= 0 && dup2(fd, 3) == 3 && listen_with_passed("1") == 3 && !why && !getenv("LISTEN_FDS");
-}
-
-static bool passed_two(void) {
-        int fd = listen_open(path, &why);
-
-        return dup2(fd, 3) == 3 && dup2(fd, 4) == 4 && listen_with_passed("2") == -EINVAL && why;
-}
-
-static bool passed_no_socket(void) {
-        return dup2(open("/dev/null", O_RDONLY), 3) == 3 && listen_with_passed("1") < 0 && why;
-}
-
-static bool passed_connection(void) {
-        int fds[2];
-
-        return socketpair(AF_UNIX, SOCK_STREAM, 0, fds) >= 0 && dup2(fds[0], 3) == 3 &&
-               listen_with_passed("1") == -EINVAL && why;
-}
-
-Test(listen, passed) {
-        cr_assert_eq(in_child(passed_socket), 0);
-        cr_assert_eq(in_child(passed_two), 0);
-        cr_assert_eq(in_child(passed_no_socket), 0);
-        cr_assert_eq(in_child(passed_connection), 0);
-}
-
 Test(listen, lock) {
         _cleanup_free_ char *text = NULL, *pid = NULL;
         char file[160], run[128];

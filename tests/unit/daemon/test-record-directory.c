@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <math.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -48,7 +49,9 @@ TestSuite(record_directory, .init = setup, .fini = teardown, .timeout = 20);
 static void write_record(const char *id, const char *name, int expected) {
         const SessionRecord r = {
                 .id = id, .project = "/p", .name = name, .environment = "python",
-                .limits = { .cpus = 1, .memory_mb = 512, .disk_mb = 1, .processes = 64, .timeout_usec = 1 },
+                .limits = { .cpus = 1, .memory_mb = 512, .disk_mb = 1, .processes = 64, .timeout_usec = 1,
+                            .cpu_weight = 100, .io_weight = 100, .io_read_mbps = INFINITY, .io_write_mbps = INFINITY },
+                .workspace_mb = 1,
         };
 
         cr_assert_eq(record_directory_write(&d, &r), expected);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <math.h>
 #include <stdio.h>
 
 #include <criterion/criterion.h>
@@ -16,7 +17,9 @@ static SessionRecord sample(void) {
         return (SessionRecord) {
                 .id = ID, .uid = 1000, .gid = 4294967294, .groups = groups, .n_groups = ELEMENTSOF(groups),
                 .project = "/p", .name = "dev", .environment = "python",
-                .limits = { .cpus = 0.3, .memory_mb = 512, .disk_mb = 1024, .processes = 64, .timeout_usec = 1500000 },
+                .limits = { .cpus = 0.3, .memory_mb = 512, .disk_mb = 1024, .processes = 64, .timeout_usec = 1500000,
+                            .cpu_weight = 100, .io_weight = 50, .io_read_mbps = INFINITY, .io_write_mbps = 1.5 },
+                .workspace_mb = 128, .frozen_realtime = 3, .frozen_by = 4294967294, .interpreters = 5,
                 .created = 5, .created_realtime = UINT64_MAX, .idle_since = 6, .state = SESSION_FROZEN, .pid = 77,
                 .turns = 9, .turn_usec = 10,
         };
@@ -51,6 +54,8 @@ Test(session_record, there_and_back) {
         cr_assert_str_eq(back.project, "/p");
         cr_assert_str_eq(back.name, "dev");
         cr_assert_str_eq(back.environment, "python");
+        cr_assert(isinf(back.limits.io_read_mbps) && back.limits.io_write_mbps == 1.5 && back.limits.io_weight == 50);
+        cr_assert(back.workspace_mb == 128 && back.frozen_by == 4294967294 && back.interpreters == 5);
         cr_assert(back.limits.cpus == 0.3 && back.limits.memory_mb == 512 && back.limits.timeout_usec == 1500000);
         cr_assert(back.created == 5 && back.created_realtime == UINT64_MAX && back.idle_since == 6);
         cr_assert(back.state == SESSION_FROZEN && back.pid == 77 && back.turns == 9 && back.turn_usec == 10);
@@ -133,13 +138,13 @@ Test(session_record, bad_members) {
                 { "gid", "4294967296" }, { "groups", "{}" }, { "groups", "[\"4\"]" }, { "groups", "[-1]" },
                 { "groups", "[4294967295]" }, { "groups", "[18446744073709551615]" }, { "groups", "[null]" },
                 { "project", "\"p\"" }, { "project", "\"\"" }, { "project", "\"/a\\u0000b\"" }, { "name", "\"../x\"" },
-                { "name", "\"\"" }, { "name", "5" }, { "state", "\"stopping\"" }, { "state", "\"dead\"" }, { "state", "\"\"" },
+                { "name", "\"\"" }, { "name", "5" }, { "state", "\"dead\"" }, { "state", "\"\"" },
                 { "pid", "-1" }, { "pid", "2147483648" }, { "turns", "9223372036854775808" }, { "turn_usec", "1.5" },
                 { "created_usec", "18446744073709551615" }, { "limits", "{}" },
                 { "limits", "{\"cpus\":0,\"memory_mb\":512,\"disk_mb\":1,\"processes\":64,\"timeout_usec\":1}" },
                 { "limits", "{\"cpus\":1,\"memory_mb\":1,\"disk_mb\":1,\"processes\":64,\"timeout_usec\":1}" },
                 { "limits", "{\"cpus\":1,\"memory_mb\":512,\"disk_mb\":1,\"processes\":64,\"timeout_usec\":0}" },
-                { "turn", "[]" }, { "turn", "{\"number\":1}" }, { "history", "{}" }, { "history", "[1]" }, { "history", "[{}]" },
+                { "workspace_mb", "0" }, { "frozen_by", "4294967295" }, { "interpreters", "8" }, { "turn", "[]" }, { "turn", "{\"number\":1}" }, { "history", "{}" }, { "history", "[1]" }, { "history", "[{}]" },
                 { "history", "[{\"turn\":1,\"interpreter\":\"perl\",\"code\":\"\",\"code_truncated\":false,\"exit_code\":0,"
                              "\"duration_ms\":1,\"time_usec\":1}]" },
                 { "history", "[{\"turn\":1,\"interpreter\":\"bash\",\"code\":\"\",\"code_truncated\":false,\"exit_code\":256,"

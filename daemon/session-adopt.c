@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * Taking a session over from another daemon: from its record, its agent's socket and its cgroup. The session
+ * is there at once, and turns queue; they run when the agent has answered ATTACH and what it said of its last
+ * turn has been taken in. A frozen session cannot answer, and is not waited for until it is thawed.
+ *
+ * After a crash the jail's monitor is not our child: that a session ends is seen by its agent's socket. After
+ * a reload it is one, and is watched and reaped as ever.
+ */
+
+#include "daemon/session-private.h"
+
+#include <sys/wait.h>
+
+#include "daemon/manager.h"
+#include "lib/log.h"
+#include "lib/process.h"
+
+/* For the answer; a jail that was being built when its daemon went away has the time for that, too. */
+#define ATTACH_USEC (10 * USEC_PER_SEC)
+
+static void adopted_free(Session *s) {
+        if (s->adopted)
+                session_record_done(s->adopted);
+        s->adopted = mfree(s->adopted);
+}
+
+/* Whoever waits for a turn of any of these sessions is looked at again. */
+static void session_attach_over(Session *s) {
+        s->attaching = false;
+        s->start_deadline = USEC_INFINITY;
+        adopted_free(s);
+        manager_on_attach_over(s->manager);
+}
+
+void session_attach_cancel(Session *s) {
+        if (s->attaching)
+                session_attach_over(s);
+        adopted_free(s);
+}
+
+void session_attach_on_thaw(Session *s) {
+        if (s->attaching)
+                s->start_deadline = now_monotonic() + ATTACH_USEC;
+}
+
+void session_attach_on_time(Session *s, uint64_t now) {
+        if (s->attaching && s->start_deadline <= now)
+                session_on_agent_gone(s, "its agent did not answer the new sandboxd");
+}
+
+/* ---- the agent's answer ---- */
+
+static int session_recover_turn(Session *s, const AgentHello *hello) {
+        const SessionRecordTurn *known = &s->adopted->turn;
+        bool same = known->number == hello->turn;
+        _cleanup_(turn_freep) Turn *t = NULL;
+        int r;
+
+        r = turn_new(&s->turn_context, hello->interpreter, session_origin_from_string(hello->origin),
+                     hello->timeout_usec, same ? known->code.data : "", same ? known->code.size : 0, &t);
+        if (r < 0)
+                return r;
+        t->number = hello->turn;
+        t->started = now_monotonic() - MIN(hello->age_usec, now_monotonic());
+        t->started_realtime = now_realtime() - MIN(hello->age_usec, now_realtime());
+        t->told = !hello->running;
+
+        r = turn_set_tag(t, hello->tag);
+        if (r >= 0 && same && known->notice.size > 0)
+                r = turn_add_notice(t, "%.*s", (int) known->notice.size, known->notice.data);
+        if (r >= 0)
+                r = turn_add_notice(t, "sandboxd was restarted meanwhile; the session and its state were kept.");
+        if (r < 0)
+                return r;
+
+        s->running = TAKE_PTR(t);
+        return 0;
+}
+
+void session_on_attached(Session *s, const AgentHello *hello) {
+        int r = 0;
+
+        /* After a crash nobody knows which have run: better to count one too many than to stay awake for it. */
+        if (s->interpreters == 0 && hello->turn > 0)
+                for (size_t i = 0; i < s->environment->n_interpreters; i++)
+                        s->interpreters |= 1U << s->environment->interpreters[i];
+        s->turns = hello->turn;
+        s->turn_usec = hello->total_usec;
+        if (hello->turn > 0)
+                r = session_recover_turn(s, hello);
+        session_attach_over(s);
+
+        if (r < 0)
+                session_on_agent_gone(s, "memory is short");
+        else if (hello->turn == 0 && !s->name)
+                session_end(s, "client-gone"); /* what it was made for never arrived */
+        else
+                session_turns_on_hello(s);
+        session_arm_timer(s);
+}
+
+/* ---- taking over ---- */
+
+/* The state is the kernel's word; only whether someone wanted it so is the record's. */
+static void session_adopt_state(Session *s) {
+        const SessionRecord *record = s->adopted;
+        uint64_t now = now_monotonic(), standby = s->manager->config->session.standby_usec;
+
+        s->state = SESSION_RUNNING;
+        s->idle_since = now;
+        if (!s->cgroup || cgroup_wants_frozen(s->cgroup) <= 0)
+                return;
+
+        s->state = record->state == SESSION_FROZEN ? SESSION_FROZEN : SESSION_STANDBY;
+        if (record->state == s->state)
+                s->idle_since = MIN(record->idle_since, now);
+        else if (standby != USEC_INFINITY)
+                s->idle_since = MAX(s->created, now - MIN(now, standby)); /* it has slept for that at least */
+}
+
+/* Watches the monitor where it is our child, so that its pid cannot have become another's. */
+static int session_adopt_monitor(Session *s, pid_t pid) {
+        siginfo_t info;
+
+        if (pid <= 1 || waitid(P_PID, (id_t) pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+                return 0;
+
+        s->pidfd = pidfd_open_pid(pid);
+        if (s->pidfd < 0)
+                return s->pidfd;
+        s->pid = pid;
+        return session_watch_jail(s);
+}
+
+static int session_adopt_cgroup(Session *s, const char **reterr_why) {
+        int r;
+
+        if (cgroup_tree_layout(s->manager->cgroups) == CGROUP_LAYOUT_NONE) {
+                if (s->pid == 0)
+                        *reterr_why = "its processes are gone";
+                return s->pid == 0 ? -ESRCH : 0;
+        }
+
+        r = cgroup_open(s->manager->cgroups, s->user->uid, s->id, &s->cgroup);
+        if (r == -ENOENT)
+                *reterr_why = "its control group is gone";
+        if (r < 0)
+                return r;
+        if (cgroup_is_populated(s->cgroup) == 0) {
+                *reterr_why = "its processes are gone";
+                return -ESRCH;
+        }
+        return cgroup_read_counters(s->cgroup, &s->counters);
+}
+
+static int session_attach(Session *s, int fd) {
+        int r;
+
+        r = fd_set_nonblock(fd, true);
+        if (r < 0) {
+                (void) safe_close(fd);
+                return r;
+        }
+        r = agent_link_new(s->manager->event, fd, &session_agent_handlers, s, &s->agent);
+        if (r >= 0)
+                r = agent_link_attach(s->agent);
+        if (r < 0)
+                return r;
+
+        s->attaching = true;
+        if (s->state == SESSION_RUNNING)
+                s->start_deadline = MAX(now_monotonic() + ATTACH_USEC, s->created + SESSION_START_USEC);
+        session_arm_timer(s);
+        return 0;
+}
+
+static int session_take_record(Session *s, SessionRecord *record) {
+        s->created = record->created;
+        s->created_realtime = record->created_realtime;
+        s->turns = record->turns;
+        s->turn_usec = record->turn_usec;
+        s->workspace_mb = record->workspace_mb;
+        s->frozen_realtime = record->frozen_realtime;
+        s->frozen_by = record->frozen_by;
+        s->interpreters = (unsigned) record->interpreters;
+        s->history = record->history;
+        record->history = (History){};
+
+        s->adopted = malloc(sizeof(*s->adopted));
+        if (!s->adopted)
+                return -ENOMEM;
+        *s->adopted = *record;
+        *record = (SessionRecord){};
+        return 0;
+}
+
+int session_adopt(Manager *m, SessionRecord *record, int fd, const char **reterr_why) {
+        const PeerCred peer = {
+                .uid = record->uid,
+                .gid = record->gid,
+                .pidfd = -EBADF,
+                .groups = record->groups,
+                .n_groups = record->n_groups,
+        };
+        const SessionRequest request = {
+                .peer = &peer,
+                .name = record->name,
+                .project = record->project,
+                .environment = environment_table_find(m->config->environments, record->environment),
+                .limits = record->limits,
+        };
+        _cleanup_(session_freep) Session *s = NULL;
+        _cleanup_close_ int owned_fd = fd;
+        int r;
+
+        *reterr_why = NULL;
+        if (!request.environment) {
+                *reterr_why = "its environment is not configured any more";
+                return -ENOENT;
+        }
+        if (record->created > now_monotonic()) {
+                *reterr_why = "it is of before the last boot";
+                return -ESTALE;
+        }
+
+        r = session_alloc(m, &request, record->id, &s);
+        if (r >= 0)
+                r = session_adopt_monitor(s, (pid_t) record->pid);
+        if (r >= 0)
+                r = session_adopt_cgroup(s, reterr_why);
+        if (r < 0)
+                return r;
+
+        r = session_take_record(s, record);
+        if (r < 0)
+                return r;
+        s->socket_kept = m->adoptable;
+        session_adopt_state(s);
+        r = session_attach(s, TAKE_FD(owned_fd));
+        if (r < 0)
+                return r;
+
+        session_event(s, "adopted", "sandboxd was restarted");
+        TAKE_PTR(s);
+        return 0;
+}
