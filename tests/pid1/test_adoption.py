@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""Sessions outlive the daemon, in whatever way it crashes."""
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from pid1lib import ALICE, RUNTIME, SOCKET, alive, as_user, processes_in, systemctl, wait_for
+
+
+def crash(service, sig=signal.SIGKILL):
+    """Ends the daemon; returns when systemd has started another."""
+    old = service.pid_of_running()
+    os.kill(old, sig)
+    wait_for(lambda: service.pid not in (0, old) and service.active() == "active")
+    return old
+
+
+def begin(service, code, session="a", env="python"):
+    """A client that knows what to do when its daemon goes away."""
+    return subprocess.Popen(["sandboxctl", "--json", "run", "-e", env, "-s", session, code], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, text=True, env={**os.environ, "PROJECT_DIR": service.project})
+
+
+def answer(client):
+    """(status, object)"""
+    out, _ = client.communicate(timeout=60)
+    return client.returncode, json.loads(out)
+
+
+def live_python(service):
+    service.run("x = 41", "a", env="python")
+    return service.show("a")["id"]
+
+
+def is_kept(service, sid):
+    reply = service.run("print(x + 1)", "a", env="python")
+    return (reply["stdout"], reply["id"], reply["session_state"]) == ("42\n", sid, "resumed")
+
+
+@pytest.mark.parametrize("sig", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
+def test_crash_between_turns(service, sig):
+    sid = live_python(service)
+    crash(service, sig)
+    assert is_kept(service, sid)
+    assert service.show("a")["cgroup"].startswith(service.sessions + "/")
+
+
+def test_crash_while_a_turn_runs(service):
+    """The turn goes on, and who asked for it gets its result from the next daemon, or is told that it cannot."""
+    sid = live_python(service)
+    client = begin(service, "import time; time.sleep(2); y = x + 1; print(y)")
+    service.wait_busy("a")
+    crash(service)
+    status, reply = answer(client)
+    if status == 0:
+        assert reply["stdout"] == "42\n" and reply["exit_code"] == 0
+    else:
+        assert "sandboxd" in reply["message"], reply
+    assert is_kept(service, sid)
+    assert service.run("print(y)", "a", env="python")["stdout"] == "42\n", "the turn has come to its end"
+
+
+def test_crash_while_frozen(service):
+    sid = live_python(service)
+    service.call("Freeze", session="a")
+    crash(service)
+    assert service.show("a")["state"] == "frozen"
+    service.call("Thaw", session="a")
+    assert is_kept(service, sid)
+
+
+def test_watchdog(service):
+    """A daemon that hangs is a daemon that has crashed."""
+    service.drop_in("[Service]\nWatchdogSec=1\n")       # not to wait for a minute
+    sid = live_python(service)
+    crash(service, signal.SIGSTOP)
+    assert is_kept(service, sid)
+
+
+def test_what_is_whose_stays(service):
+    """Processes in the background go on; a user's session is that user's."""
+    alices = f"print(json.dumps(Client({SOCKET!r}).run('echo $((x += 1))', 'a')['stdout']))"
+    service.run("x=1; sleep 600 &", "a")
+    before = processes_in(service.show("a")["cgroup"])
+    as_user(ALICE, alices)
+    crash(service)
+    assert processes_in(service.show("a")["cgroup"]) == before
+    assert service.run("echo $x", "a")["stdout"] == "1\n"
+    assert as_user(ALICE, alices) == "2\n"
+
+
+def test_stop_after_a_crash(service):
+    """Adopted sessions end like others."""
+    service.run("sleep 600 &", "a")
+    crash(service)
+    pids = processes_in(service.show("a")["cgroup"])
+    systemctl("stop", "sandboxd.service")
+    assert not [p for p in pids if alive(p)]
+    wait_for(lambda: not service.leftovers())
+
+
+def test_nothing_is_orphaned_when_systemd_gives_up(service):
+    """The next start ends what no daemon could take over, and says so."""
+    service.drop_in("[Unit]\nStartLimitBurst=1\n")      # gives up at the first crash
+    service.run("x=1; sleep 600 &", "a")
+    pids = processes_in(service.show("a")["cgroup"])
+    os.kill(service.pid, signal.SIGKILL)
+    wait_for(lambda: service.active() == "failed")
+    assert not os.path.exists(RUNTIME)
+    systemctl("reset-failed", "sandboxd.service", "sandboxd.socket")
+    systemctl("restart", "sandboxd.socket")
+    service.call("GetVersion")
+    assert not [p for p in pids if alive(p)] and service.call("List")["sessions"] == []
