@@ -7,6 +7,7 @@
 
 #include "daemon/api-private.h"
 #include "daemon/environment-choice.h"
+#include "daemon/shortage.h"
 #include "lib/log.h"
 
 /* Members of a Run call; what was not asked is NULL, 0 or -1. */
@@ -199,15 +200,21 @@ static int run_in_new_session(VarlinkLink *link, Manager *m, const RunParameters
         ret->interpreter = choice.interpreter;
         ret->origin = p->session ? SESSION_ORIGIN_CREATED : SESSION_ORIGIN_EPHEMERAL;
         ret->timeout_usec = turn.timeout_usec;
-        return session_new(m,
-                           &(SessionRequest){
-                                           .peer = peer,
-                                           .name = p->session,
-                                           .project = p->project ?: "/",
-                                           .environment = choice.environment,
-                                           .limits = limits,
-                           },
-                           &ret->session);
+        r = session_new(m,
+                        &(SessionRequest){
+                                        .peer = peer,
+                                        .name = p->session,
+                                        .project = p->project ?: "/",
+                                        .environment = choice.environment,
+                                        .limits = limits,
+                        },
+                        &ret->session);
+        if (r >= 0)
+                return 0;
+
+        r = api_error(link, API_ERROR("StartFailed"), NULL, NULL, "The session could not be made: %s.%s",
+                      strerror(-r), shortage_advice(r));
+        return r < 0 ? r : 1;
 }
 
 static int run_in_existing_session(VarlinkLink *link, Manager *m, Session *s, const RunParameters *p,

@@ -40,6 +40,9 @@ static const VarlinkServiceInfo service_info = {
         .interface = "io.nixsandbox",
         .description = sandbox_idl,
         .internal_error = API_ERROR("Internal"),
+        .too_many = "{\"error\":\"" API_ERROR("LimitExceeded") "\",\"parameters\":{\"limit\":\"connections\","
+                    "\"message\":\"There are as many connections to sandboxd as user.max_connections allows for "
+                    "you. Close some: end clients that you do not use.\"}}",
 };
 
 static int on_attach_over(sd_event_source *source, void *userdata) {

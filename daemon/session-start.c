@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "daemon/manager.h"
+#include "daemon/shortage.h"
 #include "lib/log.h"
 #include "lib/process.h"
 
@@ -205,7 +206,8 @@ void session_start(Session *s) {
         if (r < 0) {
                 if ((r == -EAGAIN || r == -ENOMEM) && session_start_again(s))
                         return;
-                if (!why && asprintf(&why, "Starting the sandbox failed: %s.", strerror(-r)) < 0)
+                if (!why && asprintf(&why, "Starting the sandbox failed: %s.%s", strerror(-r),
+                                     shortage_advice(r)) < 0)
                         why = NULL;
                 session_start_fail(s, why ?: "Out of memory.");
                 return;

@@ -12,6 +12,7 @@
 #include <sys/random.h>
 
 #include "daemon/manager.h"
+#include "daemon/shortage.h"
 #include "lib/log.h"
 
 /* Timers may be late by this, so that the kernel can gather wake-ups. */
@@ -89,6 +90,9 @@ static int session_make_cgroup(Session *s) {
 int session_alloc(Manager *m, const SessionRequest *request, const char *id, Session **ret) {
         _cleanup_(session_freep) Session *s = NULL;
         int r = 0;
+
+        if (descriptors_are_scarce())
+                return -EMFILE;
 
         s = malloc(sizeof(*s));
         if (!s)

@@ -34,6 +34,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/shortage.h"
 #include "lib/process.h"
 
 /* Numbers of descriptors in the child; after 2 in the order of child_fds. */
@@ -240,8 +241,8 @@ static int prepare_files(const SpawnContext *c, int fds[_CHILD_FD_MAX]) {
 static int child_error(const SpawnChild *child, pid_t pid, char **reterr_why) {
         (void) waitpid(pid, NULL, 0); /* it has exited already: vfork returned after its _exit */
 
-        if (asprintf(reterr_why, "Starting the sandbox failed at the step '%s': %s.", child->failed_step,
-                     strerror(child->error)) < 0)
+        if (asprintf(reterr_why, "Starting the sandbox failed at the step '%s': %s.%s", child->failed_step,
+                     strerror(child->error), shortage_advice(-child->error)) < 0)
                 *reterr_why = NULL;
         return -child->error;
 }

@@ -57,6 +57,23 @@ static int check_version(const DaemonVersion *v, const char *socket, char **rete
                        NIX_SANDBOX_API_MAX, old);
 }
 
+/* What a daemon says to a connection over the cap, and then hangs up. */
+static int explain_refusal(const VarlinkReply *reply, const char *socket, char **reterr_why) {
+        static const JsonField table[] = {
+                { "message", JSON_KIND_STRING, 0, JSON_MANDATORY },
+                {},
+        };
+        _cleanup_free_ char *quoted = NULL;
+        const char *message = NULL;
+
+        if (!streq(reply->error, "io.nixsandbox.LimitExceeded") ||
+            json_dispatch(reply->parameters, table, JSON_UNKNOWN_IGNORE, &message, NULL) < 0)
+                return 0;
+
+        quoted = text_quote(message, 300);
+        return explain(-EUSERS, reterr_why, "sandboxd on '%s' refuses the connection: %s", socket, quoted ?: "");
+}
+
 int daemon_negotiate(VarlinkClient *c, const char *socket, uint64_t timeout_usec, char **reterr_why) {
         static const JsonField table[] = {
                 { "version", JSON_KIND_STRING, offsetof(DaemonVersion, version), JSON_MANDATORY },
@@ -75,6 +92,8 @@ int daemon_negotiate(VarlinkClient *c, const char *socket, uint64_t timeout_usec
                 return explain(r, reterr_why, "sandboxd on '%s' did not say its version: %s.", socket,
                                strerror(-r));
 
+        if (reply.error && (r = explain_refusal(&reply, socket, reterr_why)) < 0)
+                return r;
         if (reply.error || json_dispatch(reply.parameters, table, JSON_UNKNOWN_IGNORE, &v, NULL) < 0)
                 return explain(-EPROTO, reterr_why,
                                "What answers on '%s' is no sandboxd that this program (version "

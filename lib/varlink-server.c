@@ -2,8 +2,8 @@
 
 /*
  * Accepts connections, counts them, and looks up methods. The server owns its listening sockets and holds
- * one reference to every open link (varlink-link.c). A connection over a cap is closed at once: its peer has
- * all it needs to know in that, and anything more would have to be stored for a peer that is over its share.
+ * one reference to every open link (varlink-link.c). A connection over a cap is told so, which an empty socket
+ * always has room for, and closed at once: nothing is stored for a peer that is over its share.
  */
 
 #include <errno.h>
@@ -127,6 +127,13 @@ static bool uid_is_over_cap(const VarlinkServer *s, uid_t uid) {
         return n >= s->limits.connections_per_uid_max;
 }
 
+/* It looks like the answer to the call that the peer is about to make. */
+static int refuse(const VarlinkServer *s, int fd) {
+        if (s->info->too_many)
+                (void) !send(fd, s->info->too_many, strlen(s->info->too_many) + 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+        return -EUSERS;
+}
+
 int varlink_server_add_connection(VarlinkServer *s, int fd) {
         _cleanup_(peer_cred_done) PeerCred peer = PEER_CRED_NULL;
         _cleanup_close_ int owned_fd = fd;
@@ -134,14 +141,14 @@ int varlink_server_add_connection(VarlinkServer *s, int fd) {
         int r;
 
         if (s->n_links >= s->limits.connections_max)
-                return -EUSERS;
+                return refuse(s, fd);
 
         r = peer_cred_read(fd, &peer);
         if (r < 0)
                 return r;
 
         if (uid_is_over_cap(s, peer.uid))
-                return -EUSERS;
+                return refuse(s, fd);
 
         r = varlink_link_new(&s->owner, TAKE_FD(owned_fd), &peer, &l);
         if (r < 0)

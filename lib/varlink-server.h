@@ -40,6 +40,7 @@ typedef struct VarlinkServiceInfo {
         const char *interface;          /* its name */
         const char *description;        /* its IDL text */
         const char *internal_error;     /* error name for a failing handler */
+        const char *too_many;           /* a whole reply for a connection over a cap; NULL: it is only closed */
 } VarlinkServiceInfo;
 
 typedef struct VarlinkServerLimits {

@@ -307,14 +307,19 @@ def test_connections_of_a_user_are_capped(start):
     with d.link() as fifth:
         with contextlib.suppress(OSError):
             fifth.send("GetVersion")
+        refusal = fifth.receive()
+        assert refusal["error"] == "io.nixsandbox.LimitExceeded" and refusal["parameters"]["limit"] == "connections"
+        assert "user.max_connections" in refusal["parameters"]["message"]
         assert fifth.receive() is None
+    done = d.ctl("list")
+    assert done.returncode != 0 and "user.max_connections" in done.stderr
     links.pop().close()
 
     def served():
         with d.link() as link:
             with contextlib.suppress(OSError):
                 link.send("GetVersion")
-            return link.receive()
+            return "error" not in link.receive()
     wait_for(served)
     for link in links:
         link.close()
