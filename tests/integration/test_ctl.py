@@ -315,6 +315,34 @@ def test_follow_events_beyond_the_daemon(start, options):
     p.stderr.close()
 
 
+def test_events_are_told_once(programs):
+    """A daemon that comes back may begin with what was told before."""
+    events = [{"time_usec": n, "event": f"event-{n}", "session": "a"} for n in (1, 2, 3)]
+    with removed(public_directory()) as root:
+        client = Client(os.path.join(root, "socket"), programs)
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(client.sock)
+        listener.listen()
+        listener.settimeout(20)
+        p = subprocess.Popen([os.path.join(programs, "sandboxctl"), "--socket", client.sock, "events", "-f"], stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL, text=True)
+        for told in (events[:2], events):
+            connection, _ = listener.accept()
+            with connection:
+                connection.settimeout(20)
+                for answer in (VERSION, json.dumps({"parameters": {"events": told}, "continues": True}).encode() + b"\0",
+                               json.dumps({"parameters": {"events": [told[-1]]}, "continues": True}).encode() + b"\0"):
+                    connection.sendall(answer)
+                    while answer == VERSION and b"Events" not in connection.recv(65536):
+                        pass
+        lines = [p.stdout.readline().split()[4] for _ in range(5)]
+        p.kill()
+        p.wait()
+        p.stdout.close()
+        listener.close()
+        assert lines == ["event-1", "event-2", "event-2", "event-3", "event-3"], "a live event is always told"
+
+
 # No daemon, or a strange one
 
 def test_explicit_socket_without_a_daemon(programs):

@@ -287,6 +287,16 @@ def test_all_of_a_session(programs):
             "dev", "0:02.50", "0:01.20", "16M", "32M", "64M", "3", "4", "9", "2M", "4M", "-", "-"]
 
 
+def test_stats_of_what_has_ended_meanwhile(programs):
+    """It stays as the list had it."""
+    with removed(public_directory()) as root:
+        client = Client(os.path.join(root, "socket"), programs)
+        gone = {"error": "io.nixsandbox.SessionEnded", "parameters": {"message": "It ended."}}
+        record(client.sock, {"GetVersion": json.loads(VERSION[:-1])["parameters"], "List": {"sessions": [NEW]}, "Show": gone})
+        done = client.ctl("stats")
+        assert done.returncode == 0 and done.stderr == "" and done.stdout.splitlines()[1].split()[:2] == ["dev", "0:02.50"]
+
+
 # set
 
 @pytest.mark.parametrize("args, expected", [
