@@ -336,6 +336,10 @@ AgentLink *agent_link_free(AgentLink *l) {
         return mfree(l);
 }
 
+int agent_link_fd(const AgentLink *l) {
+        return stream_fd(l->stream);
+}
+
 int agent_link_attach(AgentLink *l) {
         uint8_t frame[AGENT_ATTACH_SIZE];
 

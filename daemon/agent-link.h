@@ -80,6 +80,9 @@ DEFINE_TRIVIAL_CLEANUP_FUNC(AgentLink *, agent_link_free);
  * nothing may be sent before. The socket itself is not changed by it, so this can be done again and again. */
 int agent_link_attach(AgentLink *l);
 
+/* Its socket, to be handed to another daemon. */
+int agent_link_fd(const AgentLink *l);
+
 /* Sends a turn; allowed before the hello of an agent that starts, since the socket keeps it. One at a time. */
 int agent_link_execute(AgentLink *l, const AgentRequest *request);
 /* Asks to stop the running turn. */

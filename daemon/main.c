@@ -6,7 +6,8 @@
  * Theory of operation: one thread, one sd-event loop, and nothing in it blocks. Clients speak varlink to it
  * (api*.c); a Run call becomes a turn in a session's queue (session-turns.c); a session is a jail made by
  * bubblewrap (spawn.c, jail.c) in a cgroup of its own (cgroup.c), in which sandbox-agent is pid 1 and runs
- * the interpreters (agent-link.c talks to it). SIGTERM and SIGINT end all sessions and then the daemon.
+ * the interpreters (agent-link.c talks to it). SIGTERM and SIGINT end all sessions and then the daemon. SIGHUP
+ * executes it anew (reload.c), and after a crash the next one takes the sessions over (adoption.c).
  *
  * Started by systemd through its socket, by a client as its private daemon (--private: ends by itself when
  * it has been empty and idle for a minute), or by hand with --socket.
@@ -21,6 +22,7 @@
 
 #include "daemon/listen.h"
 #include "daemon/manager.h"
+#include "daemon/reload.h"
 #include "lib/daemon-launch.h"
 #include "lib/log.h"
 #include "lib/text.h"
@@ -182,15 +184,17 @@ static int lock_runtime(bool patient, char **reterr_why) {
 }
 
 /* What is passed goes before what is asked for: a daemon that executes itself anew keeps both. */
-static int take_sockets(PassedFds *passed, int *ret_lock_fd, int *ret_listen_fd, char **reterr_why) {
+static int take_sockets(PassedFds *passed, int *ret_lock_fd, int *ret_listen_fd, bool *ret_reloaded,
+                        char **reterr_why) {
         int r;
 
         r = passed_fds_take(passed, reterr_why);
         if (r < 0)
                 return r;
 
-        *ret_lock_fd = passed->lock_fd >= 0 ? TAKE_FD(passed->lock_fd)
-                                            : lock_runtime(/* patient= */ passed->listen_fd >= 0, reterr_why);
+        *ret_reloaded = passed->lock_fd >= 0; /* which nobody else passes */
+        *ret_lock_fd = *ret_reloaded ? TAKE_FD(passed->lock_fd)
+                                     : lock_runtime(/* patient= */ passed->listen_fd >= 0, reterr_why);
         if (*ret_lock_fd < 0)
                 return *ret_lock_fd;
 
@@ -242,8 +246,10 @@ static int run(int argc, char *argv[], int *reterr_status, char **reterr_why) {
         _cleanup_(config_freep) Config *config = NULL;
         _cleanup_(manager_freep) Manager *m = NULL;
         _cleanup_(passed_fds_done) PassedFds passed = PASSED_FDS_NULL;
+        _cleanup_(reload_freep) Reload *reload = NULL;
         _cleanup_close_ int lock_fd = -EBADF, listen_fd = -EBADF;
-        int r;
+        int r, borrowed_listen_fd;
+        bool reloaded = false;
 
         r = parse_argv(argc, argv);
         if (r <= 0)
@@ -263,15 +269,20 @@ static int run(int argc, char *argv[], int *reterr_status, char **reterr_why) {
         r = state_directory_check(arg_state_dir, reterr_why);
         if (r < 0)
                 return r;
-        r = take_sockets(&passed, &lock_fd, &listen_fd, reterr_why);
+        r = take_sockets(&passed, &lock_fd, &listen_fd, &reloaded, reterr_why);
         if (lock_fd == -EBUSY)
                 *reterr_status = SANDBOXD_EXIT_LOCKED; /* whoever started us may use the other one */
         if (r < 0)
                 return r;
 
+        borrowed_listen_fd = listen_fd;
         r = setup_manager(TAKE_PTR(config), &passed, TAKE_FD(listen_fd), &m, reterr_why);
+        if (r >= 0)
+                r = reload_new(m, argv, lock_fd, borrowed_listen_fd, &reload);
         if (r < 0)
                 return r;
+        if (reloaded)
+                reload_reap_strays(m);
         passed_fds_drop(&passed); /* the sockets of sessions that are not there any more */
 
         log_info("sandboxd %s serves %s.", NIX_SANDBOX_VERSION, arg_socket ?: "the socket it was passed");

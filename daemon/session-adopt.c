@@ -20,6 +20,8 @@
 /* For the answer; a jail that was being built when its daemon went away has the time for that, too. */
 #define ATTACH_USEC (10 * USEC_PER_SEC)
 
+#define NOTICE_KEPT "sandboxd was restarted meanwhile; the session and its state were kept."
+
 static void adopted_free(Session *s) {
         if (s->adopted)
                 session_record_done(s->adopted);
@@ -70,8 +72,8 @@ static int session_recover_turn(Session *s, const AgentHello *hello) {
         r = turn_set_tag(t, hello->tag);
         if (r >= 0 && same && known->notice.size > 0)
                 r = turn_add_notice(t, "%.*s", (int) known->notice.size, known->notice.data);
-        if (r >= 0)
-                r = turn_add_notice(t, "sandboxd was restarted meanwhile; the session and its state were kept.");
+        if (r >= 0 && !memmem(buffer_data(&t->notice), buffer_size(&t->notice), NOTICE_KEPT, strlen(NOTICE_KEPT)))
+                r = turn_add_notice(t, NOTICE_KEPT);
         if (r < 0)
                 return r;
 

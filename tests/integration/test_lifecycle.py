@@ -375,10 +375,13 @@ def test_stop_signals(start, sig):
     assert d.process.wait(10) == 0
 
 
-def test_hangup_is_ignored(start):
+def test_hangup_reloads(start):
+    """More in test_reload.py."""
     d = start()
+    d.run("x=1", "a")
     d.process.send_signal(signal.SIGHUP)
-    assert d.call("GetVersion")
+    wait_for(lambda: d.log().count(" serves ") == 2)
+    assert d.run("echo $x", "a")["stdout"] == "1\n"
 
 
 def test_no_new_session_while_it_stops(start):
