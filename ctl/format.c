@@ -134,14 +134,19 @@ const char *format_time(uint64_t realtime_usec) {
 }
 
 const char *format_user(uint64_t uid) {
-        const struct passwd *pw = uid < UINT32_MAX ? getpwuid((uid_t) uid) : NULL;
-        char *text;
+        static char name[FORMAT_MAX];
+        static uint64_t known = UINT64_MAX;
 
-        if (!pw)
-                return format_number(uid);
-        text = next_buffer();
-        (void) snprintf(text, FORMAT_MAX, "%s", pw->pw_name);
-        return text;
+        /* A look-up may go over the network, and most rows are of the user of the row before. */
+        if (uid != known) {
+                const struct passwd *pw = uid < UINT32_MAX ? getpwuid((uid_t) uid) : NULL;
+
+                if (!pw)
+                        return format_number(uid);
+                (void) snprintf(name, sizeof(name), "%s", pw->pw_name);
+                known = uid;
+        }
+        return strcpy(next_buffer(), name);
 }
 
 int parse_user(const char *s, uint64_t *ret_uid) {

@@ -20,7 +20,7 @@
 #include "lib/version.h"
 
 static void help(void) {
-        puts("sandboxctl [--socket P] [--json] VERB ...\n\n"
+        puts("sandboxctl [-H HOST | --socket P] [--json] VERB ...\n\n"
              "Runs code in sandbox sessions, and looks after them.\n");
         for (const Verb *v = verbs; v->name; v++)
                 if (v->help)

@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from ctllib import Terminal
 from daemonlib import WAIT, public_directory, removed, wait_for
 
 # What ssh does with its arguments after "--": the host, and words that the login shell there gets as one line.
@@ -80,6 +81,22 @@ def test_stream(ssh, daemon, name):
     assert p.wait(10) == -signal.SIGTERM
     reader.join(10)
     p.stdout.close()
+
+
+def test_top(ssh, daemon, name):
+    """It comes back through a new ssh, which may have to ask on the terminal first."""
+    daemon.run("true", name)
+    ssh.install(GOOD.replace('exec sh -c "$*"', 'echo "password for me?" >&2; echo $$ >"$SSH_LOG.pid"\nexec "$@"'))
+    with Terminal(ssh.command("top", "-d", "0.2"), columns=130, env=ssh.env) as t:
+        t.until_text(name + " ")
+        assert "on me@there" in t.lines[0]
+        with open(ssh.log + ".pid", encoding="utf-8") as f:
+            os.kill(int(f.read()), signal.SIGKILL)
+        t.until_text("sandboxd is back")
+        t.until(lambda: name in t.text and "password" not in t.text, "the screen again")
+        t.type("q")
+        assert t.end() == 0 and t.restored()
+    assert len(ssh.words()) == 2
 
 
 def test_client_that_dies_stops_its_turn(ssh, daemon, name):
