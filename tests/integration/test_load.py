@@ -69,22 +69,33 @@ def p99(values):
 
 
 def test_bad_neighbours(start):
-    """yes, a fork bomb and 300 MB of output at once, each in its session: others are served as if almost alone."""
+    """A fork bomb, an allocator, a writer, yes and 300 MB of output at once, each in its session of 1 CPU.
+
+    Promised: the p99 of another session's turn is at most 100 times its idle latency. What is measured:
+    - five neighbours that would each take a CPU and more, on a machine with as few as two; a turn crosses four
+      processes, and each of them may wait a scheduler slice of every neighbour before it runs. That does not become
+      less where an idle turn takes less, so that one counts as 1 ms at least (it takes 0.5 to 1 ms);
+    - in two windows, of which the better one's p99 counts, because what else runs on the machine can spoil one: a p99 of
+      a few hundred turns is its third worst;
+    - and in both of them the median, which nothing but the neighbours could spoil for so long: at most 20 times.
+    """
     d = start({"defaults": {"cpus": 1, "processes": 64, "memory_mb": 128}})
     d.run("true", "good")
-    idle = statistics.median(latencies(d, "good", 1))
+    idle = max(statistics.median(latencies(d, "good", 1)), 0.001)
     memory = memory_kilobytes(d.pid)
 
     neighbours = {
         "yes": "yes",
         "bomb": "f() { f | f & }; f; while :; do :; done",
         "output": "head -c 300000000 /dev/zero | tr '\\0' x",
+        "allocator": "while :; do (x=$(head -c 200000000 /dev/zero | tr '\\0' x)); done",
+        "writer": "while :; do head -c 20000000 /dev/zero >/workspace/file; done",
     }
     links = {n: d.begin(code, n, link=d.link(wait=60), timeout_ms=7000) for n, code in neighbours.items()}
     wait_for(lambda: all(s["busy"] for s in d.call("List")["sessions"] if s["name"] != "good"))
-    # Twice, because what else runs on this machine can spoil one.
-    under_load = [p99(latencies(d, "good", 2.5)) for _ in range(2)]
-    assert min(under_load) <= 100 * max(idle, 0.001), (idle, under_load)
+    under_load = [latencies(d, "good", 2.5) for _ in range(2)]
+    assert min(p99(w) for w in under_load) <= 100 * idle, (idle, [p99(w) for w in under_load])
+    assert all(statistics.median(w) <= 20 * idle for w in under_load), (idle, [statistics.median(w) for w in under_load])
 
     replies = {n: link.answer() for n, link in links.items()}
     assert replies["yes"]["timed_out"] and replies["yes"]["stdout"].startswith("y\ny\n")
@@ -92,6 +103,9 @@ def test_bad_neighbours(start):
     assert replies["output"]["truncated"]["stdout"] + len(replies["output"]["stdout"]) > 290000000 or \
         replies["output"]["timed_out"]
     assert "Process limit 64 reached" in replies["bomb"]["notice"]
+    if d.show("good")["memory_bytes"]:
+        assert "Memory limit 128 MB reached" in replies["allocator"]["notice"]
+    assert replies["writer"]["timed_out"]
     assert memory_kilobytes(d.pid) < memory + 8192
     for link in links.values():
         link.close()
