@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sessions outlive the daemon, in whatever way it crashes."""
+"""Sessions outlive the daemon: a reload, and every way in which it can crash."""
 import json
 import os
 import signal
@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from pid1lib import ALICE, RUNTIME, SOCKET, alive, as_user, processes_in, systemctl, wait_for
+from pid1lib import ALICE, CONFIG, RUNTIME, SOCKET, alive, as_user, processes_in, systemctl, wait_for
 
 
 def crash(service, sig=signal.SIGKILL):
@@ -24,10 +24,14 @@ def begin(service, code, session="a", env="python"):
                             stdout=subprocess.PIPE, text=True, env={**os.environ, "PROJECT_DIR": service.project})
 
 
-def answer(client):
-    """(status, object)"""
+def answer_is_true(client):
+    """The turn's result, or that it is not known."""
     out, _ = client.communicate(timeout=60)
-    return client.returncode, json.loads(out)
+    reply = json.loads(out)
+    if client.returncode == 0:
+        assert reply["stdout"] == "42\n" and reply["exit_code"] == 0, reply
+    else:
+        assert "sandboxd went away" in reply["message"], reply
 
 
 def live_python(service):
@@ -54,11 +58,7 @@ def test_crash_while_a_turn_runs(service):
     client = begin(service, "import time; time.sleep(2); y = x + 1; print(y)")
     service.wait_busy("a")
     crash(service)
-    status, reply = answer(client)
-    if status == 0:
-        assert reply["stdout"] == "42\n" and reply["exit_code"] == 0
-    else:
-        assert "sandboxd" in reply["message"], reply
+    answer_is_true(client)
     assert is_kept(service, sid)
     assert service.run("print(y)", "a", env="python")["stdout"] == "42\n", "the turn has come to its end"
 
@@ -78,6 +78,41 @@ def test_watchdog(service):
     sid = live_python(service)
     crash(service, signal.SIGSTOP)
     assert is_kept(service, sid)
+
+
+def test_reload(service):
+    """Executes itself anew: the same process, with the configuration of now, and turns go on."""
+    sid, pid = live_python(service), service.pid
+    service.configure(max={"memory_mb": 333})
+    client = begin(service, "import time; time.sleep(2); y = x + 1; print(y)")
+    service.wait_busy("a")
+    systemctl("reload", "sandboxd.service")
+    answer_is_true(client)
+    assert service.pid == pid and service.active() == "active" and is_kept(service, sid)
+    assert service.run("print(y)", "a", env="python")["stdout"] == "42\n", "the turn has come to its end"
+    assert "333" in str(service.run("true", memory_mb=1000)["notice"])
+
+
+def test_reload_with_a_broken_configuration(service):
+    sid, pid = live_python(service), service.pid
+    service.configure("nonsense")
+    systemctl("reload", "sandboxd.service", status=None)
+    wait_for(lambda: CONFIG in service.log())
+    assert service.pid == pid and is_kept(service, sid)
+
+
+def test_reloads_leave_no_descriptors(service):
+    sid, pid = live_python(service), service.pid
+
+    def descriptors():
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    before = descriptors()
+    for n in range(2, 6):
+        systemctl("reload", "sandboxd.service")
+        wait_for(lambda n=n: service.log().count(" serves the socket") == n)
+        assert is_kept(service, sid)
+    wait_for(lambda: descriptors() <= before, 10)
+    assert service.unit("NFileDescriptorStore") == "1"
 
 
 def test_what_is_whose_stays(service):
