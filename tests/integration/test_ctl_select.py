@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from ctllib import Terminal
-from daemonlib import Client, public_directory, removed
+from daemonlib import Client, as_user, public_directory, removed
 from test_ctl import VERSION
 
 
@@ -233,6 +233,19 @@ def test_columns(own):
     row = next(line for line in lines if line.startswith("far ")).split()
     assert row[2:5] == ["running", "default", "root"] and row[-1] == "/elsewhere"
     assert re.fullmatch(r"(-|[\d.]+[KMG])/512M", row[6]) and row[7] == "1"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="another user's sessions need root")
+def test_root_and_another_user(own):
+    """The same with a real daemon: root ends what is another's by name, and only that."""
+    code = 'print(json.dumps(Link(sys.argv[1]).call("Run", code="true", session="dev-1", environment="shell")["id"]))'
+    sid = as_user(65534, code, own.sock)
+    assert "nobody" in next(line for line in own.ctl("list", "-a").stdout.splitlines() if sid in line)
+    assert "nobody" in own.ctl("show", "-a", sid).stdout
+    assert own.ctl("set", "-a", sid, "cpus=0.5").returncode == 0
+    done = own.ctl("kill", "--user", "nobody", "dev-*")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert names(own) == ["dev-1", "dev-2", "other"] and sid not in own.ctl("list", "-a").stdout
 
 
 # show, history and stats of others
