@@ -98,6 +98,7 @@ int result_print(const TurnResult *t, Buffer *b) {
         json_write_uint(&w, "duration_us", t->duration_usec);
         write_output(&w, "stdout", &t->out);
         write_output(&w, "stderr", &t->err);
+        write_string(&w, "full", t->full);
         write_string(&w, "error", t->error);
         write_string(&w, "error_text", t->error ? t->error_text : NULL);
         json_write_object_end(&w);

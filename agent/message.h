@@ -27,6 +27,7 @@ typedef struct TurnResult {
         bool restarted;
         bool late;
         OutputSummary out, err;
+        const char *full;               /* place without room; static; NULL: none, or not looked for */
         uint64_t duration_usec;
         const char *error;              /* static; NULL: none */
         char error_text[160];

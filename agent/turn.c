@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "agent/children.h"
+#include "agent/places.h"
 #include "agent/turn.h"
 #include "lib/text.h"
 
@@ -22,12 +23,7 @@
 /* SIGINT does nothing before the driver has begun with the turn, which nobody can see from outside. */
 #define SETTLE_USEC (20 * USEC_PER_MSEC)
 #define REPORTS_MAX 16U                         /* pieces read from a driver that is dead */
-
-#define EXIT_CODE_TIMED_OUT 124
-#define EXIT_CODE_INTERRUPTED 130
-#define EXIT_CODE_FAILED 1
-#define EXIT_CODE_MISSING 127
-#define EXIT_CODE_SIGNAL 128
+#define LOOK_USEC (5 * USEC_PER_MSEC)           /* what turns of less do has to cost nothing */
 
 void turn_init(Turn *t, Interpreter interpreters[INTERPRETERS_MAX], Buffer *frames) {
         *t = (Turn) { .interpreters = interpreters, .frames = frames };
@@ -54,6 +50,8 @@ static int turn_finish(Turn *t) {
         else if (result->interrupted)
                 result->exit_code = EXIT_CODE_INTERRUPTED;
         result->duration_usec = now_monotonic() - t->begun_usec;
+        if (result->exit_code != 0 || result->err.bytes > 0 || result->duration_usec >= LOOK_USEC)
+                result->full = places_find_full();
         if (r >= 0)
                 r = kept_finish(&t->kept, result, t->frames);
 

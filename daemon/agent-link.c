@@ -68,7 +68,7 @@ static int parse_output(json_object *o, AgentOutputResult *ret) {
 static int parse_result(json_object *o, AgentResult *ret) {
         struct {
                 AgentResult result;
-                const char *state;
+                const char *state, *full;
                 json_object *stdout_object, *stderr_object;
         } p = { .state = "kept" };
         static const JsonField table[] = {
@@ -82,6 +82,7 @@ static int parse_result(json_object *o, AgentResult *ret) {
                 { "stdout", JSON_KIND_OBJECT, offsetof(typeof(p), stdout_object) },
                 { "stderr", JSON_KIND_OBJECT, offsetof(typeof(p), stderr_object) },
                 { "duration_us", JSON_KIND_UINT, offsetof(typeof(p), result.duration_usec), JSON_MANDATORY },
+                { "full", JSON_KIND_STRING, offsetof(typeof(p), full) },
                 { "error", JSON_KIND_STRING, offsetof(typeof(p), result.error) },
                 { "error_text", JSON_KIND_STRING, offsetof(typeof(p), result.error_text) },
                 {},
@@ -98,6 +99,12 @@ static int parse_result(json_object *o, AgentResult *ret) {
                 p.result.lost = true;
         else if (!streq(p.state, "kept"))
                 return -EINVAL;
+
+        if (p.full) {
+                p.result.full = agent_place_find(p.full);
+                if (!p.result.full)
+                        return -EINVAL;
+        }
 
         if (p.stdout_object)
                 r = parse_output(p.stdout_object, &p.result.output[OUTPUT_STDOUT]);

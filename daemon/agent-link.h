@@ -34,6 +34,7 @@ typedef struct AgentResult {
         bool lost; /* the interpreter's state */
         AgentOutputResult output[_OUTPUT_STREAM_MAX];
         uint64_t duration_usec;
+        const char *full;  /* NULL, or one of AGENT_PLACES; static */
         const char *error; /* NULL, "missing", "start", "protocol" */
         const char *error_text;
 } AgentResult;

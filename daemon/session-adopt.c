@@ -154,6 +154,7 @@ static int session_adopt_cgroup(Session *s, const char **reterr_why) {
                 *reterr_why = "its processes are gone";
                 return -ESRCH;
         }
+        session_read_throttled(s);
         return cgroup_read_counters(s->cgroup, &s->counters);
 }
 

@@ -2,7 +2,8 @@
 
 /*
  * Which limits a turn ran into, from the kernel's counters of the session's group before and after it. The CPU's is
- * only looked at for turns that are long enough to be held back, so that short ones pay nothing.
+ * only looked at for turns that are long enough to be held back, so that short ones pay nothing. The agent tells of
+ * a full disk.
  */
 
 #include "daemon/session-private.h"
@@ -18,7 +19,7 @@
 /* A turn that was held back for less than one part of its time in so many is not told. */
 #define THROTTLING_PARTS 4U
 
-static void session_read_throttled(Session *s) {
+void session_read_throttled(Session *s) {
         if (cgroup_read_throttled(s->cgroup, &s->throttled_usec) < 0)
                 s->throttled_usec = 0;
 }
@@ -38,7 +39,7 @@ static bool session_was_throttled(Session *s, const Turn *t) {
 }
 
 static void session_hit(Session *s, Turn *t, TurnHit hit) {
-        if (turn_describe_hit(t, &s->limits, hit) < 0)
+        if (turn_describe_hit(t, &s->limits, s->workspace_mb, hit) < 0)
                 log_oom();
         session_event(s, "limit_hit", turn_hit_to_string(hit));
 }
@@ -46,6 +47,8 @@ static void session_hit(Session *s, Turn *t, TurnHit hit) {
 void session_hits_after_turn(Session *s, Turn *t) {
         CgroupCounters before = s->counters;
 
+        if (t->full)
+                session_hit(s, t, TURN_HIT_DISK);
         if (!s->cgroup || cgroup_read_counters(s->cgroup, &s->counters) < 0)
                 return;
 

@@ -33,6 +33,7 @@ uint64_t session_standby_next_deadline(const Session *s);
 void session_standby_on_time(Session *s, uint64_t now);
 
 /* session-hits.c */
+void session_read_throttled(Session *s); /* what was before is no matter of the next turn */
 void session_hits_before_turn(Session *s, uint64_t now);
 void session_hits_after_turn(Session *s, Turn *t);
 

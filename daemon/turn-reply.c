@@ -191,6 +191,7 @@ static const char *const hit_names[_TURN_HIT_MAX] = {
         [TURN_HIT_USER_MEMORY] = "user-memory",
         [TURN_HIT_PROCESSES] = "processes",
         [TURN_HIT_CPU] = "cpu",
+        [TURN_HIT_DISK] = "disk",
 };
 
 const char *turn_hit_to_string(TurnHit h) {
@@ -199,7 +200,18 @@ const char *turn_hit_to_string(TurnHit h) {
         return hit_names[h];
 }
 
-int turn_describe_hit(Turn *t, const Limits *limits, TurnHit hit) {
+/* Only of /workspace it is known how large it was made: limits can have been set since. */
+static int describe_disk(Turn *t, uint64_t workspace_mb) {
+        if (streq(t->full, "/workspace"))
+                return turn_add_notice(t,
+                                       "Disk limit %" PRIu64 " MB of /workspace reached: writing fails. Delete files "
+                                       "there, or write less.",
+                                       workspace_mb);
+        return turn_add_notice(t, "Disk limit of %s reached: writing fails. Delete files there, or use /workspace.",
+                               t->full);
+}
+
+int turn_describe_hit(Turn *t, const Limits *limits, uint64_t workspace_mb, TurnHit hit) {
         switch (hit) {
         case TURN_HIT_MEMORY:
                 return turn_add_notice(t,
@@ -220,6 +232,8 @@ int turn_describe_hit(Turn *t, const Limits *limits, TurnHit hit) {
                                        "CPU limit %.10g reached: the turn was held back for a good part of its "
                                        "time.",
                                        limits->cpus);
+        case TURN_HIT_DISK:
+                return describe_disk(t, workspace_mb);
         case _TURN_HIT_MAX:
         default:
                 assert_se(false);

@@ -24,9 +24,10 @@ typedef enum TurnHit {
         TURN_HIT_USER_MEMORY, /* not the session's own, but that of its user, or the machine's */
         TURN_HIT_PROCESSES,
         TURN_HIT_CPU,
+        TURN_HIT_DISK,
         _TURN_HIT_MAX,
 } TurnHit;
 
 const char *turn_hit_to_string(TurnHit h);
-/* Adds the sentence about one. */
-int turn_describe_hit(Turn *t, const Limits *limits, TurnHit hit);
+/* Adds the sentence about one. workspace_mb: how large /workspace is. */
+int turn_describe_hit(Turn *t, const Limits *limits, uint64_t workspace_mb, TurnHit hit);

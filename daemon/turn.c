@@ -213,6 +213,7 @@ int turn_take_result(Turn *t, const AgentResult *result) {
         t->signal = (int) result->signal;
         t->timed_out = result->timed_out;
         t->lost = result->lost;
+        t->full = result->full;
         t->duration_usec = result->duration_usec;
 
         for (size_t i = 0; i < _OUTPUT_STREAM_MAX; i++) {

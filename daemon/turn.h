@@ -79,6 +79,7 @@ struct Turn {
         int signal;
         bool timed_out;
         bool lost;
+        const char *full; /* place without room; static; NULL: none */
         uint64_t duration_usec;
 };
 

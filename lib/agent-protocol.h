@@ -41,6 +41,8 @@
  *                                             bytes: produced; omitted: not in head or tail; dropped: late
  *                                             output thrown away; file: where the whole is, below /workspace
  *                 "duration_us":u,
+ *                 "full":string|null,         one of AGENT_PLACES that has no free block left; not looked for after a
+ *                                             turn that was short and had nothing to complain about
  *                 "error":null|"missing"|"start"|"protocol",
  *                                             missing: no such program in the jail; start: it did not come up
  *                 "error_text":string|null}
@@ -67,6 +69,19 @@ typedef enum AgentFrameType {
 #define AGENT_ATTACH_TURN UINT64_MAX
 #define AGENT_NONCE_SIZE 32U
 #define AGENT_ATTACH_SIZE (FRAME_HEADER_SIZE + AGENT_NONCE_SIZE)
+/* What a jail can write to; all have a bound. */
+#define AGENT_PLACES "/workspace", "/tmp", "/dev/shm"
+
+/* The same as one of them, static; NULL: none of them. */
+static inline const char *agent_place_find(const char *name) {
+        static const char *const places[] = { AGENT_PLACES };
+
+        for (size_t i = 0; i < ELEMENTSOF(places); i++)
+                if (streq(name, places[i]))
+                        return places[i];
+        return NULL;
+}
+
 #define OUTPUT_HEAD_MAX (64U * 1024U)
 #define OUTPUT_TAIL_MAX (64U * 1024U)
 

@@ -121,7 +121,7 @@ Test(message, result_is_exactly_that) {
         TurnResult t = {
                 .exit_code = 139, .signal = 11, .lost = true, .late = true, .duration_usec = UINT64_MAX,
                 .out = { .bytes = UINT64_MAX, .omitted = 1, .dropped = 2, .file = file },
-                .error = "start", .error_text = "it \"broke\"",
+                .full = "/tmp", .error = "start", .error_text = "it \"broke\"",
         };
 
         result_frame(&t, &frames);
@@ -131,7 +131,7 @@ Test(message, result_is_exactly_that) {
                          "\"duration_us\":18446744073709551615,"
                          "\"stdout\":{\"bytes\":18446744073709551615,\"omitted\":1,\"dropped\":2,"
                          "\"file\":\"/work\\\"space\\n/\xc3\xa9\"},"
-                         "\"error\":\"start\",\"error_text\":\"it \\\"broke\\\"\"}");
+                         "\"full\":\"/tmp\",\"error\":\"start\",\"error_text\":\"it \\\"broke\\\"\"}");
 }
 
 /* The result of most turns, and the one that the round trip is measured with. */

@@ -214,6 +214,24 @@ Test(agent_link, result_members) {
         cr_assert_str_eq(last_file, "/workspace/~x");
 }
 
+Test(agent_link, full_places) {
+        static const char *const places[] = { AGENT_PLACES };
+
+        begin_turn();
+        for (size_t i = 0; i < ELEMENTSOF(places); i++) {
+                _cleanup_free_ char *text = NULL;
+
+                cr_assert_gt(asprintf(&text, RESULT_WITH("1", "0", "\"kept\"", OUTPUT, ",\"full\":\"%s\""), places[i]),
+                             0);
+                say(AGENT_FRAME_RESULT, i + 1, text);
+                cr_assert_str_eq(last.full, places[i]);
+                run_turn(i + 2);
+        }
+        say(AGENT_FRAME_RESULT, ELEMENTSOF(places) + 1, RESULT);
+        cr_assert_null(last.full);
+        cr_assert_eq(n_lost, 0);
+}
+
 Test(agent_link, in_single_bytes) {
         _cleanup_(buffer_done) Buffer b = {};
 
@@ -374,6 +392,9 @@ Test(agent_link, malformed_results) {
                 RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"x\":1"),
                 RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"exit_code\":0"),
                 RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"error\":7"),
+                RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"full\":\"/etc\""),
+                RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"full\":\"\""),
+                RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"full\":7"),
                 RESULT_FILE("7"),
                 RESULT_FILE("\"\""),
                 RESULT_FILE("\"a\\nb\""),

@@ -206,14 +206,24 @@ Test(turn_reply, more_output_than_an_agent_may_send) {
 Test(turn_reply, limits) {
         const Limits limits = { .memory_mb = 512, .processes = 64, .cpus = 0.5 };
 
+        turn->full = "/workspace";
         for (TurnHit h = 0; h < _TURN_HIT_MAX; h++)
-                cr_assert_eq(turn_describe_hit(turn, &limits, h), 0);
+                cr_assert_eq(turn_describe_hit(turn, &limits, /* workspace_mb= */ 256, h), 0);
         check_notice("Memory limit 512 MB reached: a process was killed. Use less memory at once, or give the session "
                      "more ('sandboxctl set').\n"
                      "Out of memory: a process was killed, because all your sessions together, or the machine, reached "
                      "their limit. End sessions that are not needed.\n"
                      "Process limit 64 reached: starting a process or thread failed.\n"
-                     "CPU limit 0.5 reached: the turn was held back for a good part of its time.");
+                     "CPU limit 0.5 reached: the turn was held back for a good part of its time.\n"
+                     "Disk limit 256 MB of /workspace reached: writing fails. Delete files there, or write less.");
+}
+
+Test(turn_reply, full_place_of_unknown_size) {
+        const Limits limits = {};
+
+        take(&(AgentResult) { .full = "/dev/shm" });
+        cr_assert_eq(turn_describe_hit(turn, &limits, /* workspace_mb= */ 256, TURN_HIT_DISK), 0);
+        check_notice("Disk limit of /dev/shm reached: writing fails. Delete files there, or use /workspace.");
 }
 
 Test(turn_reply, streamed_output) {
