@@ -3,7 +3,7 @@
 /*
  * A Call waits first for a connection and then for its reply. Connections are made one at a time and go to
  * the longest waiting call. A call is sent a second time only where the daemon cannot have carried out the
- * first one, or where doing it twice does no harm: a turn that may have run is reported, not repeated.
+ * first one, or where doing it twice does no harm: for a turn that may have run the daemon is asked (resume.c).
  */
 
 #include "lib/text.h"
@@ -11,6 +11,7 @@
 #include "calls.h"
 #include "must.h"
 #include "render.h"
+#include "resume.h"
 
 /* The first progress comes early, to show that the call is alive; then the gaps double up to this. */
 #define PROGRESS_FIRST_USEC (1 * USEC_PER_SEC)
@@ -30,6 +31,7 @@ struct Call {
         ToolCall tool;
         VarlinkClient *client;          /* NULL: waiting for a connection */
         bool retried;
+        Resume resume;
         size_t poll_index;
         uint64_t started, progress_at, progress_gap, deadline;
 };
@@ -125,8 +127,8 @@ static const char *lost_sentence(const Call *call) {
         case TOOL_ENVIRONMENTS:
         case TOOL_HISTORY:
         case TOOL_WAIT:
-                return "sandboxd went away twice before it answered. Try again; if it stays so, its log "
-                       "says why.";
+                return "sandboxd went away before it answered, again and again. Try again; if it stays so, its "
+                       "log says why.";
 
         case _TOOL_ACTION_MAX:
         case _TOOL_ACTION_INVALID:
@@ -147,10 +149,11 @@ static bool retry(Call *call) {
 
 /* Gives a connection to a call. If it turns out dead before it took the call, the call waits for another. */
 static void send_call(Calls *c, Call *call, VarlinkClient *client) {
+        _cleanup_json_ json_object *parameters = resume_parameters(&call->resume, &call->tool);
         int r;
 
         call->client = client;
-        r = varlink_client_send(client, call->tool.method, call->tool.parameters, /* flags= */ 0);
+        r = varlink_client_send(client, resume_method(&call->resume, &call->tool), parameters, /* flags= */ 0);
         if (r == -EMSGSIZE)
                 fail(c, call, "The code is too long for one call. Split it, or put its data into a file.");
         else if (r < 0 && !retry(call))
@@ -160,18 +163,32 @@ static void send_call(Calls *c, Call *call, VarlinkClient *client) {
 }
 
 static Call *first_waiting(const Calls *c) {
+        uint64_t now = now_monotonic();
         Call *call = c->first;
 
-        while (call && call->client)
+        while (call && (call->client || call->resume.retry_at > now))
                 call = call->next;
         return call;
 }
 
+/* Without a connection the call waits for its next try. */
+static bool call_lost(Call *call) {
+        if (!resume_lost(&call->resume, &call->tool, now_monotonic()))
+                return false;
+        call->client = varlink_client_free(call->client);
+        call->deadline = USEC_INFINITY;
+        return true;
+}
+
+/* Those that had a connection once go on trying for a while. */
 static void fail_waiting(Calls *c, const char *why) {
         Call *call;
 
         while ((call = first_waiting(c)))
-                fail(c, call, why);
+                if (call->resume.until == 0)
+                        fail(c, call, why);
+                else if (!call_lost(call))
+                        fail(c, call, lost_sentence(call));
 }
 
 /* Gives connections to the calls that wait, and makes one more where there are too few. */
@@ -181,6 +198,7 @@ static void assign_connections(Calls *c) {
         while ((call = first_waiting(c))) {
                 VarlinkClient *client = connections_take(c->connections);
 
+                call->resume.retry_at = 0;
                 if (client)
                         send_call(c, call, client);
                 else if (connections_start(c->connections) < 0)
@@ -205,6 +223,7 @@ void calls_add(Calls *c, json_object *id, McpEra era, json_object *token, ToolCa
                 .deadline = USEC_INFINITY,
         };
         *tool = (ToolCall) {};
+        resume_init(&call->resume, &call->tool);
 
         while (*p)
                 p = &(*p)->next;
@@ -251,9 +270,29 @@ static void take_new_connection(Calls *c) {
                 connections_put(c->connections, client);
 }
 
+static void finish_reply(Calls *c, Call *call, VarlinkReply *reply) {
+        Rendering rendering = {};
+
+        switch (resume_on_reply(&call->resume, reply)) {
+        case RESUME_SEND:
+                send_call(c, call, TAKE_PTR(call->client));
+                return;
+        case RESUME_LOST:
+                fail(c, call, lost_sentence(call));
+                return;
+        case RESUME_DONE:
+                break;
+        }
+
+        render_reply(&call->tool, reply, &rendering);
+        /* One that said more than was asked is not trusted with another call. */
+        if (varlink_client_is_quiet(call->client))
+                connections_put(c->connections, TAKE_PTR(call->client));
+        finish(c, call, &rendering);
+}
+
 static void receive(Calls *c, Call *call) {
         VarlinkReply reply = {};
-        Rendering rendering = {};
         int r;
 
         r = varlink_client_process(call->client, &reply);
@@ -264,18 +303,13 @@ static void receive(Calls *c, Call *call) {
                 return;
         }
         if (r < 0) {
-                if (!call->tool.repeatable || !retry(call))
+                if (!call_lost(call))
                         fail(c, call, lost_sentence(call));
                 return;
         }
 
-        if (!(reply.flags & VARLINK_CONTINUES)) {
-                render_reply(&call->tool, &reply, &rendering);
-                /* One that said more than was asked is not trusted with another call. */
-                if (varlink_client_is_quiet(call->client))
-                        connections_put(c->connections, TAKE_PTR(call->client));
-                finish(c, call, &rendering);
-        }
+        if (!(reply.flags & VARLINK_CONTINUES))
+                finish_reply(c, call, &reply);
         varlink_reply_done(&reply);
 }
 
@@ -321,10 +355,16 @@ void calls_tick(Calls *c, uint64_t now) {
         }
 }
 
+/* A call that has no time set waits for a connection that is being made. */
+static uint64_t call_next_try(const Call *call) {
+        return call->resume.retry_at > 0 ? call->resume.retry_at : USEC_INFINITY;
+}
+
 uint64_t calls_deadline(const Calls *c) {
         uint64_t deadline = USEC_INFINITY;
 
         for (const Call *call = c->first; call; call = call->next)
-                deadline = MIN(deadline, MIN(call->progress_at, call->deadline));
+                deadline = MIN(MIN(deadline, call->client ? USEC_INFINITY : call_next_try(call)),
+                               MIN(call->progress_at, call->deadline));
         return deadline;
 }

@@ -40,6 +40,7 @@ class FakeSandboxd:
         self.abandoned = []
         self.connections = set()
         self.sessions = {}
+        self.tagged = lambda connection, parameters: self.error("NoSuchTurn", "There is no such turn.")
         self.lock = threading.Lock()
         self.listener = None
         self.start()
@@ -177,7 +178,9 @@ class FakeSandboxd:
         return reply
 
     def do_Wait(self, connection, parameters):
-        """The result of a turn that was answered early."""
+        """The result of a turn that was answered early, or what `tagged` says of one with a tag."""
+        if "tag" in parameters:
+            return self.tagged(connection, parameters)
         if parameters["session"] not in (*self.sessions, "s-1234"):
             return self.error("NoSuchSession", "There is no such session.", session=parameters["session"])
         return self.do_Run(connection, {"code": "out waited", "session": parameters["session"]})

@@ -91,19 +91,69 @@ def test_daemon_restart_between_calls(shim, fake):
     assert "two" in shim.run("out two")
 
 
-def test_lost_connection_is_told_and_the_run_not_repeated(shim, fake):
+def tags(fake, method):
+    return [p.get("tag") for name, p in fake.calls if name.endswith("." + method)]
+
+
+def test_turn_that_goes_on_after_a_restart(shim, fake):
+    """The shim asks for it by its tag, which no other run has."""
+    fake.tagged = lambda connection, parameters: fake.do_Run(connection, {"code": "out waited", "session": "dev"})
+    shim.run("out x")
+    result = shim.call({"code": "hang up", "session": "dev", "timeout": 5})
+    assert "waited" in text(result) and result.get("isError", False) is False
+    first, second = tags(fake, "Run")
+    assert tags(fake, "Wait") == [second] and first != second and len(second) == 24 and second.isalnum()
+    asked = next(p for name, p in fake.calls if name.endswith(".Wait"))
+    assert asked["session"] == "dev" and asked["answer_after_ms"] == 50000 and "code" not in asked and "timeout_ms" not in asked
+
+
+def test_turn_that_never_began_is_sent_again(shim, fake):
+    hangs = [True]
+    run = fake.do_Run
+
+    def run_after_a_hangup(connection, parameters):
+        if hangs:
+            hangs.pop()
+            run(connection, {"code": "hang up"})
+        return run(connection, parameters)
+    fake.do_Run = run_after_a_hangup
+    result = shim.call({"code": "out x\nset notice=\"first\"", "session": "dev"})
+    assert "x\n" in text(result) and "note: first\nnote: sandboxd was restarted before the code had begun" in text(result)
+    assert len(tags(fake, "Run")) == 2 and len(set(tags(fake, "Run") + tags(fake, "Wait"))) == 1
+
+
+def test_run_is_sent_again_once_only(shim, fake):
     result = shim.call({"code": "hang up", "session": "dev"})
     assert result["isError"] is True
     assert "went away" in text(result) and "may be lost" in text(result)
-    assert fake.count("Run") == 1
+    assert fake.count("Run") == 2 and fake.count("Wait") == 2
     assert "fine" in shim.run("out fine")
+
+
+@pytest.mark.parametrize("error,words", [("SessionEnded", "It has ended."), ("Internal", "went away")])
+def test_turn_that_is_lost_is_not_repeated(shim, fake, error, words):
+    fake.tagged = lambda connection, parameters: fake.error(error, "It has ended.", session="dev", reason="x")
+    result = shim.call({"code": "hang up", "session": "dev"})
+    assert result["isError"] is True and words in text(result) and fake.count("Run") == 1
+    assert "fine" in shim.run("out fine")
+
+
+def test_daemon_that_comes_back_late(shim, fake):
+    fake.tagged = lambda connection, parameters: fake.do_Run(connection, {"code": "out waited"})
+    rid = shim.start_call({"code": "sleep 20"})
+    eventually(lambda: fake.count("Run") == 1)
+    fake.stop()
+    time.sleep(1.5)
+    assert shim.request("ping") is not None
+    fake.start()
+    assert "waited" in text(shim.answer(rid)["result"])
 
 
 def test_daemon_dies_during_a_turn(shim, fake):
     rid = shim.start_call({"code": "sleep 20"})
     eventually(lambda: fake.count("Run") == 1)
     fake.stop()
-    assert "went away" in text(shim.answer(rid)["result"])
+    assert "went away" in text(shim.answer(rid, patience=40)["result"])
     result = shim.call({"code": "out"})
     assert result["isError"] is True and fake.path in text(result)
     fake.start()
