@@ -121,7 +121,7 @@ int call_begin(Context *c, const char *method, json_object *params, VarlinkFlags
 
 /* What a daemon of another version says no to, in words; NULL when it is something else. */
 static char *explain_version(const VarlinkReply *reply) {
-        static const char *const newer[] = { "any_user", "interactive" };
+        static const char *const newer[] = { "any_user", "interactive", "tag" };
         const char *what = NULL;
         char *text;
 

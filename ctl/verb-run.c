@@ -11,6 +11,7 @@
 
 #include "ctl/die.h"
 #include "ctl/format.h"
+#include "ctl/run-call.h"
 #include "ctl/verbs.h"
 #include "lib/agent-protocol.h"
 #include "lib/text.h"
@@ -126,18 +127,6 @@ static int put_code(const Context *c, json_object *p, const RunArguments *a) {
         return r;
 }
 
-static void print_output(json_object *parameters) {
-        json_object *output, *text;
-        FILE *f;
-
-        if (!json_object_object_get_ex(parameters, "output", &output) ||
-            !json_object_object_get_ex(output, "text", &text))
-                return;
-        f = streq(get_string(output, "stream", "stdout"), "stderr") ? stderr : stdout;
-        (void) fwrite(json_object_get_string(text), 1, (size_t) json_object_get_string_len(text), f);
-        (void) fflush(f);
-}
-
 static int print_result(json_object *result) {
         const char *notice = get_string(result, "notice", NULL);
 
@@ -156,6 +145,7 @@ static int print_result(json_object *result) {
 
 int verb_run(Context *c, int argc, char *argv[]) {
         const RunArguments a = parse_arguments(argc, argv);
+        _cleanup_(varlink_reply_done) VarlinkReply reply = {};
         json_object *p = params_new();
         int r;
 
@@ -176,22 +166,11 @@ int verb_run(Context *c, int argc, char *argv[]) {
                 return r;
         }
 
-        r = call_begin(c, "io.nixsandbox.Run", p, c->json ? 0 : VARLINK_MORE);
-        while (r == 0) {
-                _cleanup_(varlink_reply_done) VarlinkReply reply = {};
-
-                r = call_next(c, &reply);
-                if (r != 0)
-                        return r;
-                if (reply.flags & VARLINK_CONTINUES) {
-                        print_output(reply.parameters);
-                        continue;
-                }
-                if (c->json) {
-                        print_json(reply.parameters);
-                        return EXIT_SUCCESS;
-                }
+        r = run_call(c, p, !c->json, &reply);
+        if (r != 0)
+                return r;
+        if (!c->json)
                 return print_result(reply.parameters);
-        }
-        return r;
+        print_json(reply.parameters);
+        return EXIT_SUCCESS;
 }

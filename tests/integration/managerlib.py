@@ -86,12 +86,15 @@ class Service(Daemon):
         self.remove_root = root is None
         at = self.command.index("--socket")
         del self.command[at:at + 2]
+        self.listen()
+        self.manager = Notifications(os.path.join(self.root, "notify"))
+        self.env["NOTIFY_SOCKET"] = self.manager.path
+
+    def listen(self):
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.sock)
         self.listener.listen(128)
         os.chmod(self.sock, 0o666)
-        self.manager = Notifications(os.path.join(self.root, "notify"))
-        self.env["NOTIFY_SOCKET"] = self.manager.path
 
     def spawn(self):
         passed = [("sandboxd.socket", self.listener.fileno())]

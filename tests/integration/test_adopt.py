@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import subprocess
 import time
 
 import pytest
@@ -453,3 +454,55 @@ def test_kept_calls_end_with_their_agents(service):
         with pytest.raises(VarlinkError, match="NoSuchTurn"):
             link.answer()
     assert "has ended: crashed" in d.run("true", "a")["notice"]
+
+
+# Clients
+
+def ctl(d, *args):
+    """sandboxctl, running."""
+    return subprocess.Popen([os.path.join(d.programs, "sandboxctl"), "--socket", d.sock, *args], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, env={**os.environ, "PROJECT_DIR": "/test"})
+
+
+@pytest.mark.parametrize("step", ["restart", "reload"])
+def test_sandboxctl_goes_on(service, step):
+    """What it prints, it prints once; a turn that was queued is sent again, in a session that has kept its state."""
+    d = service()
+    d.run("n=5", "a")
+    first = ctl(d, "run", "-e", "shell", "-s", "a", "for i in 1 2 3 4 5 6; do echo $i; echo e$i >&2; sleep 0.3; done; n=6; exit 7")
+    assert first.stdout.readline() == "1\n"
+    queued = ctl(d, "--json", "run", "-e", "shell", "-s", "a", "echo $n")
+    wait_for(lambda: d.show("a")["queued"] == 1)
+    getattr(d, step)()
+    out, err = first.communicate(timeout=30)
+    assert out == "2\n3\n4\n5\n6\n" and first.returncode == 7, err
+    assert err == "".join(f"e{i}\n" for i in range(1, 7)) + f"sandboxctl: {KEPT}\n"
+    out, err = queued.communicate(timeout=30)
+    reply = json.loads(out)
+    assert not err and reply["stdout"] in ("5\n", "6\n") and "sent again" in reply["notice"]
+
+
+def test_sandboxctl_of_a_lost_session(service):
+    d = service()
+    p = ctl(d, "run", "-e", "shell", "-s", "a", "echo x; sleep 600")
+    assert p.stdout.readline() == "x\n"
+    sid = d.show("a")["id"]
+    d.crash()
+    for fd in d.manager.store.pop(sid):
+        os.close(fd)
+    d.start()
+    out, err = p.communicate(timeout=30)
+    assert out == "" and p.returncode == 1 and "has ended: sandboxd was stopped or crashed" in err
+
+
+def test_sandboxctl_without_a_daemon(service):
+    d = service()
+    p = ctl(d, "run", "-e", "shell", "-s", "a", "sleep 600")
+    wait_for(lambda: any(s["busy"] for s in d.call("List")["sessions"]))
+    d.crash()
+    d.listener.close()
+    os.unlink(d.sock)
+    _, err = p.communicate(timeout=30)
+    assert p.returncode == 1 and "went away" in err
+    d.listen()
+    d.start()
