@@ -6,6 +6,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "daemon/api-private.h"
 #include "daemon/idl.h"
@@ -148,14 +149,28 @@ static int refuse_missing(VarlinkLink *link, Manager *m, const char *name_or_id)
         return r < 0 ? r : 1;
 }
 
+/* A name would have to be looked up, which can take long. */
+static int refuse_frozen(VarlinkLink *link, const Session *s) {
+        time_t at = (time_t) (s->frozen_realtime / USEC_PER_SEC);
+        const char *name = s->name ?: s->id;
+        char by[32] = "you", when[32] = "";
+        struct tm tm;
+
+        if (s->frozen_by != varlink_link_peer(link)->uid)
+                (void) snprintf(by, sizeof(by), "uid %u", (unsigned) s->frozen_by);
+        if (gmtime_r(&at, &tm))
+                (void) strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+        return api_error(link, API_ERROR("SessionFrozen"), "session", name,
+                         "Session '%s' was frozen by hand by %s at %s UTC. Thaw it first: sandboxctl thaw %s", name,
+                         by, when, name);
+}
+
 static int refuse_verb(VarlinkLink *link, const Session *s, SessionVerb verb) {
         const char *name = s->name ?: s->id;
         int r;
 
         if (s->state == SESSION_FROZEN)
-                r = api_error(link, API_ERROR("SessionFrozen"), "session", name,
-                              "Session '%s' was frozen by hand. Thaw it first: sandboxctl thaw %s", name,
-                              name);
+                r = refuse_frozen(link, s);
         else
                 r = api_error(link, API_ERROR("Busy"), "session", name,
                               "Session '%s' is %s: try again in a moment.", name,

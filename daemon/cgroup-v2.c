@@ -23,6 +23,7 @@
 
 #define SUPERVISOR "supervisor"
 #define PROCS_MAX (64 * KIB)
+#define BFQ_WEIGHT_MAX 1000
 #define CPU_PERIOD_USEC 100000
 #define CPU_PERIOD_TEXT " 100000"
 
@@ -193,11 +194,20 @@ static int set_memory(int dir_fd, const Limits *old, const Limits *limits) {
         return 0;
 }
 
-static int set_io(int dir_fd, const Limits *old, const Limits *limits) {
-        /* Missing where no scheduler of a device has weights; then the kernel shares evenly. */
-        if (limits->io_weight != old->io_weight && write_bound(dir_fd, "io.weight", limits->io_weight, "") < 0)
-                (void) write_bound(dir_fd, "io.bfq.weight", limits->io_weight, "");
+/* Each of the two files is there when the kernel has that way to share disks; a disk that uses neither is shared
+ * evenly. BFQ's weights end at 1000: mapped as systemd does, so that 100 stays 100. */
+static void set_io_weight(int dir_fd, uint64_t weight) {
+        uint64_t bfq = weight <= LIMITS_WEIGHT_DEFAULT ? weight : LIMITS_WEIGHT_DEFAULT +
+                       (weight - LIMITS_WEIGHT_DEFAULT) * (BFQ_WEIGHT_MAX - LIMITS_WEIGHT_DEFAULT) /
+                               (LIMITS_WEIGHT_CEILING - LIMITS_WEIGHT_DEFAULT);
 
+        (void) write_bound(dir_fd, "io.weight", weight, "");
+        (void) write_bound(dir_fd, "io.bfq.weight", bfq, "");
+}
+
+static int set_io(int dir_fd, const Limits *old, const Limits *limits) {
+        if (limits->io_weight != old->io_weight)
+                set_io_weight(dir_fd, limits->io_weight);
         if (limits->io_read_mbps == old->io_read_mbps && limits->io_write_mbps == old->io_write_mbps)
                 return 0;
         return cgroup_io_set_bounds(dir_fd, limits->io_read_mbps, limits->io_write_mbps);

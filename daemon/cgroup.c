@@ -71,12 +71,12 @@ static int make_user_group(CgroupTree *t, uid_t uid) {
                 return errno == EEXIST ? 0 : -errno;
 
         fd = open_directory(path);
-        if (fd < 0)
-                return fd;
-        r = cgroup_v2_set_limits(fd, t->v2_controllers, /* old= */ NULL, &t->user_limits);
+        r = fd < 0 ? fd : cgroup_v2_set_limits(fd, t->v2_controllers, /* old= */ NULL, &t->user_limits);
+        if (r >= 0 && cgroup_v2_enable(fd, t->v2_controllers) != t->v2_controllers)
+                r = -EIO;
         if (r < 0)
-                return r;
-        return cgroup_v2_enable(fd, t->v2_controllers) == t->v2_controllers ? 0 : -EIO;
+                (void) rmdir(path); /* or the next session would find it there, without limits */
+        return r;
 }
 
 static int open_v2_files(Cgroup *g, int fd) {

@@ -77,8 +77,10 @@ int session_thaw(Session *s, const uid_t *by) {
 static void session_freeze_failed(Session *s, int error) {
         (void) log_warning_errno(error, "Session %s: failed to freeze it, it stays awake: %m", s->id);
         (void) cgroup_freeze(s->cgroup, false);
-        if (is_frozen(s))
+        if (is_frozen(s)) {
                 session_set_state(s, SESSION_RUNNING, "freeze failed", /* by= */ NULL);
+                session_keep(s);
+        }
         s->idle_since = now_monotonic();
         s->freeze_check_at = s->reclaim_at = 0;
 }

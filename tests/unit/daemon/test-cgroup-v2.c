@@ -182,7 +182,7 @@ static Limits some_limits(double cpus, uint64_t memory_mb, uint64_t processes) {
 
 static int make_limited_group(void) {
         const char *const files[] = { "cpu.max", "cpu.weight", "memory.max", "memory.swap.max", "memory.oom.group",
-                                      "pids.max", "io.weight", "io.max" };
+                                      "pids.max", "io.weight", "io.bfq.weight", "io.max" };
 
         make_group("g", "", "");
         for (size_t i = 0; i < ELEMENTSOF(files); i++)
@@ -214,7 +214,7 @@ Test(cgroup_v2, limits_that_differ) {
         _cleanup_close_ int fd = make_limited_group();
 
         limits.cpu_weight = 200;
-        limits.io_weight = 50;
+        limits.io_weight = 1090;
         limits.cpus = INFINITY;
         limits.memory_mb = UINT64_MAX;
         cr_assert_eq(cgroup_v2_set_limits(fd, CGROUP_V2_CONTROLLERS, &old, &limits), 0);
@@ -222,7 +222,29 @@ Test(cgroup_v2, limits_that_differ) {
         check_file("g/cpu.weight", "200");
         check_file("g/memory.max", "max");
         check_file("g/pids.max", "");
-        check_file("g/io.weight", "50");
+        check_file("g/io.weight", "1090");
+        check_file("g/io.bfq.weight", "190");
+}
+
+/* Only what is there, and its own range. */
+Test(cgroup_v2, io_weights) {
+        static const struct {
+                uint64_t weight;
+                const char *bfq;
+        } cases[] = { { 1, "1" }, { 99, "99" }, { 10000, "1000" } };
+        _cleanup_close_ int fd = -EBADF;
+
+        make_group("g", "", "");
+        make_file("g", "io.bfq.weight", "");
+        fd = open_group("g");
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                Limits limits = limits_unbounded;
+
+                limits.io_weight = cases[i].weight;
+                make_file("g", "io.bfq.weight", "");
+                cr_assert_eq(cgroup_v2_set_limits(fd, CGROUP_IO, NULL, &limits), 0);
+                check_file("g/io.bfq.weight", cases[i].bfq);
+        }
 }
 
 Test(cgroup_v2, limits_fail_whole) {
@@ -289,6 +311,23 @@ Test(cgroup_v2, tree) {
         /* Ordinary files keep all of the writes: +cpu, +memory and +pids, one over the other. */
         check_file("svc/cgroup.subtree_control", "+pidsry");
         check_file("svc/sessions/cgroup.subtree_control", "+pidsry");
+}
+
+/* A new directory here has none of the kernel's files, so no limit can be set: it must not stay, or the next
+ * session of the user would find it. */
+Test(cgroup_v2, user_without_limits) {
+        _cleanup_free_ char *node = path_of("svc/sessions/u1000");
+        _cleanup_(cgroup_tree_freep) CgroupTree *t = NULL;
+        const Limits user = some_limits(INFINITY, UINT64_MAX, 100);
+        Cgroup *g = NULL;
+
+        make_group("svc", "cpu memory pids\n", "");
+        make_group("svc/supervisor", "cpu memory pids\n", "1\n");
+        make_group("svc/sessions", "cpu memory pids\n", "");
+        cr_assert_eq(cgroup_tree_new_at("sessions", NULL, root, "0::/svc/supervisor\n", &t), 0);
+        cgroup_tree_set_user_limits(t, &user);
+        cr_assert_eq(cgroup_new(t, 1000, "a", &limits_unbounded, &g), -ENOENT);
+        cr_assert_lt(access(node, F_OK), 0);
 }
 
 Test(cgroup_v2, tree_among_other_processes) {

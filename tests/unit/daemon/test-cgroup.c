@@ -3,6 +3,7 @@
 /* Groups for real, below the group that the test runs in; what is made is removed. */
 
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,7 +23,9 @@
 #define WAIT_MSEC 5000
 
 static const Limits limits = { .cpus = 0.5, .memory_mb = 16, .disk_mb = 8, .processes = 5,
-                               .timeout_usec = 1 };
+                               .timeout_usec = 1, .cpu_weight = LIMITS_WEIGHT_DEFAULT,
+                               .io_weight = LIMITS_WEIGHT_DEFAULT, .io_read_mbps = INFINITY,
+                               .io_write_mbps = INFINITY };
 static CgroupTree *tree;
 static char name[32];
 static const char *why_not;
@@ -138,7 +141,7 @@ static char *read_limit(const char *id, CgroupController c, const char *v1_file,
         _cleanup_free_ char *path = NULL;
         char *content;
 
-        cr_assert_gt(asprintf(&path, "%s/u1000/%s/%s", base, id, tree->v1[c].base ? v1_file : v2_file), 0);
+        cr_assert_gt(asprintf(&path, "%s/u1000%s%s/%s", base, *id ? "/" : "", id, tree->v1[c].base ? v1_file : v2_file), 0);
         cr_assert_eq(read_file_at(AT_FDCWD, path, KIB, &content, NULL), 0, "%s", path);
         return content;
 }
@@ -155,6 +158,92 @@ Test(cgroup, limits_are_set) {
         cr_assert_str_eq(pids, "5\n");
         cpu = read_limit("limits", CGROUP_CONTROLLER_CPU, "cpu.cfs_quota_us", "cpu.max");
         cr_assert(strncmp(cpu, "50000", 5) == 0);
+}
+
+static void check_limits(const char *id, const char *memory, const char *pids, const char *cpu) {
+        _cleanup_free_ char *m = read_limit(id, CGROUP_CONTROLLER_MEMORY, "memory.limit_in_bytes", "memory.max");
+        _cleanup_free_ char *p = read_limit(id, CGROUP_CONTROLLER_PIDS, "pids.max", "pids.max");
+        _cleanup_free_ char *c = read_limit(id, CGROUP_CONTROLLER_CPU, "cpu.cfs_quota_us", "cpu.max");
+
+        cr_assert_str_eq(m, memory, "memory is %s", m);
+        cr_assert_str_eq(p, pids, "pids is %s", p);
+        cr_assert_eq(strncmp(c, cpu, strlen(cpu)), 0, "cpu is %s", c);
+}
+
+static Limits other_limits(double cpus, uint64_t memory_mb, uint64_t processes) {
+        Limits l = limits;
+
+        l.cpus = cpus;
+        l.memory_mb = memory_mb;
+        l.processes = processes;
+        return l;
+}
+
+Test(cgroup, limits_are_changed) {
+        const Limits more = other_limits(0.75, 32, 6), less = other_limits(0.25, 8, 4);
+        _cleanup_(cgroup_releasep) Cgroup *g = NULL;
+
+        need(CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS);
+        g = make("set");
+        cr_assert_eq(cgroup_set_limits(g, &limits, &more), 0);
+        check_limits("set", "33554432\n", "6\n", "75000");
+        cr_assert_eq(cgroup_set_limits(g, &more, &less), 0);
+        check_limits("set", "8388608\n", "4\n", "25000");
+}
+
+/* The last of the three is one that no kernel takes. */
+Test(cgroup, limits_are_changed_all_or_none) {
+        const Limits wrong = other_limits(0.75, 32, UINT64_C(1) << 40);
+        _cleanup_(cgroup_releasep) Cgroup *g = NULL;
+
+        need(CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS);
+        g = make("half");
+        cr_assert_eq(cgroup_set_limits(g, &limits, &wrong), -EINVAL);
+        check_limits("half", "16777216\n", "5\n", "50000");
+}
+
+Test(cgroup, limits_of_a_user) {
+        const Limits both = other_limits(0.25, 64, 20);
+        _cleanup_(cgroup_releasep) Cgroup *g = NULL;
+
+        need(CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS);
+        cgroup_tree_set_user_limits(tree, &both);
+        g = make("capped");
+        check_limits("", "67108864\n", "20\n", "25000");
+        if (tree->v1[CGROUP_CONTROLLER_CPU].base)       /* which v1 does not allow to be above it */
+                check_limits("capped", "16777216\n", "5\n", "25000");
+}
+
+/* One with limits that cannot be set must not be there for the next session, without any. */
+Test(cgroup, user_without_limits) {
+        const Limits wrong = other_limits(0.25, 64, UINT64_C(1) << 40);
+        Cgroup *g = NULL;
+
+        need(CGROUP_CPU | CGROUP_MEMORY | CGROUP_PIDS);
+        cgroup_tree_set_user_limits(tree, &wrong);
+        for (int i = 0; i < 2; i++) {
+                cr_assert_lt(cgroup_new(tree, 1000, "a", &limits, &g), 0);
+                cr_assert_null(g);
+        }
+}
+
+Test(cgroup, processes_are_counted) {
+        _cleanup_(cgroup_releasep) Cgroup *g = NULL;
+        pid_t pids[3];
+        size_t n;
+
+        need(0);
+        g = make("count");
+        cr_assert_eq(cgroup_count_processes(g, &n), 0);
+        cr_assert_eq(n, 0);
+        for (size_t i = 0; i < ELEMENTSOF(pids); i++)
+                pids[i] = spawn(g, sleep_for_ever);
+        cr_assert_eq(cgroup_count_processes(g, &n), 0);
+        cr_assert_eq(n, ELEMENTSOF(pids));
+        cr_assert_eq(cgroup_kill(g), 0);
+        for (size_t i = 0; i < ELEMENTSOF(pids); i++)
+                (void) reap(pids[i]);
+        wait_until(g, cgroup_is_populated, 0);
 }
 
 Test(cgroup, no_swap) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,6 +55,10 @@ Test(config, builtin) {
         cr_assert_eq(c->user.sessions_max, 256);
         cr_assert_eq(c->user.connections_max, 256);
         cr_assert_eq(c->user.memory_mb_max, UINT64_MAX);
+        cr_assert_eq(c->user.processes_max, UINT64_MAX);
+        cr_assert(isinf(c->user.cpus_max));
+        cr_assert(c->require_limits);
+        cr_assert_not(c->session.jobs_keep_awake);
         cr_assert_eq(c->audit.max_mb, 16);
         cr_assert_eq(c->audit.keep, 8);
         cr_assert_not(c->audit.log_code);
@@ -68,8 +73,11 @@ Test(config, everything) {
                 "  \"max\": { \"timeout_seconds\": 60, \"memory_mb\": 200, \"cpus\": 1, \"disk_mb\": 20,\n"
                 "           \"processes\": 100 },\n"
                 "  \"session\": { \"idle_timeout_seconds\": 0, \"max_lifetime_seconds\": 0.25,\n"
-                "               \"standby_after_seconds\": 7, \"on_disconnect\": \"end\" },\n"
-                "  \"user\": { \"max_sessions\": 3, \"max_connections\": 4, \"max_memory_mb\": 1000 },\n"
+                "               \"standby_after_seconds\": 7, \"on_disconnect\": \"end\",\n"
+                "               \"reclaim_after_seconds\": 60, \"background_jobs\": \"keep-awake\" },\n"
+                "  \"require_limits\": false,\n"
+                "  \"user\": { \"max_sessions\": 3, \"max_connections\": 4, \"max_memory_mb\": 1000,\n"
+                "            \"max_processes\": 2000, \"max_cpus\": 1.5 },\n"
                 "  \"audit\": { \"max_mb\": 2, \"keep\": 3, \"log_code\": true },\n"
                 "  \"environments\": { \"data\": { \"preset\": \"python\", \"memory_mb\": 150,\n"
                 "                              \"cpus\": 0.25, \"timeout_seconds\": 2,\n"
@@ -85,7 +93,12 @@ Test(config, everything) {
         cr_assert_eq(c->session.idle_usec, USEC_INFINITY);
         cr_assert_eq(c->session.lifetime_usec, 250 * USEC_PER_MSEC);
         cr_assert(c->session.end_on_disconnect);
+        cr_assert_eq(c->session.reclaim_usec, 60 * USEC_PER_SEC);
+        cr_assert(c->session.jobs_keep_awake);
+        cr_assert_not(c->require_limits);
         cr_assert_eq(c->user.memory_mb_max, 1000);
+        cr_assert_eq(c->user.processes_max, 2000);
+        cr_assert_float_eq(c->user.cpus_max, 1.5, 1e-9);
         cr_assert_eq(c->audit.max_mb, 2);
         cr_assert_eq(c->audit.keep, 3);
         cr_assert(c->audit.log_code);
@@ -179,6 +192,9 @@ Test(config, wrong_types) {
         refuse("{\"session\":{\"on_disconnect\":true}}", "F: session.on_disconnect: must be a string");
         refuse("{\"session\":{\"on_disconnect\":\"stay\"}}",
                "F: session.on_disconnect: must be \"keep\" or \"end\"");
+        refuse("{\"session\":{\"background_jobs\":\"kill\"}}",
+               "F: session.background_jobs: must be \"freeze\" or \"keep-awake\"");
+        refuse("{\"require_limits\":\"no\"}", "F: require_limits: must be true or false");
 }
 
 Test(config, out_of_range) {
@@ -192,6 +208,8 @@ Test(config, out_of_range) {
                "F: session.idle_timeout_seconds: must be 0 or from 0.01 to 31536000");
         refuse("{\"audit\":{\"log_code\":1}}", "F: audit.log_code: must be true or false");
         refuse("{\"audit\":{\"max_mb\":0}}", "F: audit.max_mb: must be from 1 to 4096");
+        refuse("{\"user\":{\"max_processes\":15}}", "F: user.max_processes: must be 0 or from 16 to 4194304");
+        refuse("{\"user\":{\"max_cpus\":-1}}", "F: user.max_cpus: must be 0 or from 0.01 to 4096");
         refuse("{\"user\":{\"max_sessions\":0}}", "F: user.max_sessions: must be from 1 to 65536");
 }
 

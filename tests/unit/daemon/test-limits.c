@@ -59,6 +59,35 @@ Test(limits, all_over) {
               "8192 MB used. timeout 3600.5 s is over the maximum of 3600 s: 3600 s used.");
 }
 
+/* Of the limits of a living session, the newer ones. */
+Test(limits, weights_and_rates) {
+        const LimitsRequest ask = { .cpu_weight = 20000, .io_read_mbps = INFINITY, .io_write_mbps = 0.01 };
+        _cleanup_free_ char *notice = NULL;
+        Limits top = limits_builtin_max, l;
+
+        top.io_read_mbps = 100;
+        cr_assert_eq(limits_apply(&limits_builtin_defaults, &top, &ask, &l, &notice), 0);
+        cr_assert_eq(l.cpu_weight, LIMITS_WEIGHT_CEILING);
+        cr_assert_float_eq(l.io_read_mbps, 100, 1e-9);
+        cr_assert_float_eq(l.io_write_mbps, LIMITS_IO_MBPS_MIN, 1e-9);
+        cr_assert_eq(l.io_weight, LIMITS_WEIGHT_DEFAULT);
+        cr_assert_str_eq(notice, "cpu weight 20000 is over the maximum of 10000: 10000 used. io read inf MB/s is over "
+                                 "the maximum of 100 MB/s: 100 MB/s used. io write 0.01 MB/s is under the minimum of "
+                                 "0.1 MB/s: 0.1 MB/s used.");
+}
+
+Test(limits, no_bound_within_no_bound) {
+        const LimitsRequest ask = { .io_read_mbps = INFINITY, .processes = 100 };
+        _cleanup_free_ char *notice = NULL;
+        Limits bounded = limits_builtin_defaults, l;
+
+        bounded.io_read_mbps = 5;
+        cr_assert_eq(limits_apply(&bounded, &limits_builtin_max, &ask, &l, &notice), 0);
+        cr_assert(isinf(l.io_read_mbps));
+        cr_assert_eq(l.processes, 100);
+        cr_assert_null(notice);
+}
+
 Test(limits, under) {
         Limits l = base;
 

@@ -56,6 +56,7 @@ Test(session_state, no_verb_reaches_what_is_gone) {
 Test(session_state, verbs) {
         for (SessionState s = SESSION_STARTING; s < SESSION_STOPPING; s++) {
                 cr_assert(session_verb_allowed(s, SESSION_VERB_KILL));
+                cr_assert(session_verb_allowed(s, SESSION_VERB_SET));
                 cr_assert(session_verb_allowed(s, SESSION_VERB_SHOW));
                 cr_assert(session_verb_allowed(s, SESSION_VERB_WAIT));
                 cr_assert(session_verb_allowed(s, SESSION_VERB_INTERRUPT));

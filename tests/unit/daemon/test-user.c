@@ -33,6 +33,21 @@ Test(user, charge_and_release) {
         cr_assert_null(users);
 }
 
+Test(user, recharge) {
+        User *users = NULL, *u;
+
+        u = user_charge(&users, 1000, 512);
+        cr_assert_eq(user_charge(&users, 1000, 100), u);
+        user_recharge(u, 512, 1024);
+        cr_assert_eq(u->memory_mb, 1124);
+        user_recharge(u, 100, 32);
+        cr_assert_eq(u->memory_mb, 1056);
+        user_release(&users, u, 1024);
+        cr_assert_eq(u->memory_mb, 32);
+        user_release(&users, u, 32);
+        cr_assert_null(users);
+}
+
 /* First, last and in between. */
 Test(user, release_in_any_order) {
         static const int orders[][3] = { { 0, 1, 2 }, { 2, 1, 0 }, { 1, 0, 2 }, { 1, 2, 0 } };
