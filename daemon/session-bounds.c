@@ -43,7 +43,8 @@ static void session_remove_on_time(Session *s, uint64_t now) {
                 s->memory_peak_bytes = details.memory_peak_bytes;
         }
         r = s->cgroup ? cgroup_remove(s->cgroup) : 0;
-        if (r == -EBUSY && waited < SESSION_REMOVE_USEC) {
+        /* Most reasons pass: a process that is not gone yet, or that there was no descriptor to look at it. */
+        if (r < 0 && waited < SESSION_REMOVE_USEC) {
                 (void) cgroup_kill(s->cgroup);
                 s->retry_at = now +
                               MIN(MAX(waited, SESSION_REMOVE_FIRST_USEC), SESSION_REMOVE_PAUSE_MAX_USEC);
