@@ -506,3 +506,38 @@ def test_sandboxctl_without_a_daemon(service):
     assert p.returncode == 1 and "went away" in err
     d.listen()
     d.start()
+
+
+@pytest.mark.parametrize("step", ["restart", "reload"])
+@pytest.mark.parametrize("name", ["a", None])
+def test_editor_goes_on(service, step, name):
+    """Two runs of an editor at once: the one that ran gets its result, the one that waited runs after it."""
+    d = service()
+    shim = subprocess.Popen([os.path.join(d.programs, "nix-sandbox-mcp"), "--socket", d.sock], cwd=d.root, text=True,
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(rid, method, **params):
+        shim.stdin.write(json.dumps({"jsonrpc": "2.0", "id": rid, "method": method, "params": params}) + "\n")
+        shim.stdin.flush()
+
+    def run(rid, code):
+        ask(rid, "tools/call", name="run", arguments={"code": code, "env": "shell", **({"session": name} if name else {})})
+    ask(0, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t", "version": "1"})
+    shim.stdout.readline()
+    run(1, "echo one; sleep 1; echo two; n=1")
+    wait_for(lambda: any(s["busy"] and s["state"] == "running" for s in d.call("List")["sessions"]))
+    if name:
+        run(2, "echo n=$n")
+        wait_for(lambda: d.call("List")["sessions"][0]["queued"] == 1)
+    getattr(d, step)()
+    results = {}
+    for _ in range(2 if name else 1):
+        message = json.loads(shim.stdout.readline())
+        results[message["id"]] = message["result"]["content"][0]["text"]
+    assert results[1].startswith("one\ntwo\n") and f"note: {KEPT}" in results[1] and "exit 0" in results[1]
+    if name:
+        assert results[2].startswith("n=1\n") and "sent again" in results[2]
+    shim.stdin.close()
+    assert shim.wait(10) == 0
+    if not name:
+        wait_for(lambda: not records(d))
