@@ -1,28 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Debian images for the vm and trixie tiers, made once and kept outside the clone.
-
-An image is a directory ~/.cache/nix-sandbox/vm-SUITE-HASH: the root tree (also a chroot to build in), the suite's own
-kernel, an initramfs with nothing but the disk's driver, the ext4 file system, and the RAM of a machine that has
-started from it. HASH covers all that goes in, so a changed script makes a new image. It is made under another name
-and renamed when complete. Whoever uses one holds a shared lock on it; old ones are removed when nobody does.
+"""How a Debian image for the vm and trixie tiers is made: the root tree (also a chroot to build in), the suite's own
+kernel, an initramfs with nothing but the disk's driver, the ext4 file system, and the RAM of a machine that has started
+from it. This file is part of the image's hash: what does not change an image is in cache.py.
 """
-import contextlib
-import fcntl
 import glob
-import hashlib
 import lzma
 import os
 import re
 import shutil
 import subprocess
 import tempfile
-import time
 
 import machine
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 SUITES = ("bookworm", "trixie")
-KEEP_UNUSED_S = 24 * 3600
 BUILD_S = 420
 DISK_SIZE = "3G"
 
@@ -38,7 +30,11 @@ NEEDED = ("qemu-system-x86_64", "qemu-img", "mmdebstrap", "mkfs.ext4", "cpio", "
 
 
 class Unavailable(Exception):
-    """This machine cannot make images; the text says why."""
+    """This machine cannot have images; the text says why."""
+
+
+class StepFailed(Exception):
+    """A step of the making failed; the text has its output."""
 
 
 def host_suite():
@@ -68,24 +64,16 @@ def check_machine():
         raise Unavailable("only root can make a Debian tree with all its owners")
 
 
-def digest(suite):
-    h = hashlib.sha256()
-    for path in sorted(glob.glob(os.path.join(HERE, "guest", "*"))) + [os.path.join(HERE, n) for n in ("image.py", "machine.py")]:
-        if os.path.isfile(path):
-            with open(path, "rb") as f:
-                h.update(os.path.basename(path).encode() + b"\0" + f.read() + b"\0")
-    h.update(repr((suite, packages(suite), machine.version())).encode())
-    return h.hexdigest()[:16]
-
-
-def run(command, **kwargs):
-    """A step of the making; its output is in the exception if it fails."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          timeout=BUILD_S, check=False, **kwargs)
+def run(command, failure=StepFailed):
+    """A step of the making."""
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=BUILD_S, check=False)
+    except subprocess.TimeoutExpired as e:
+        raise failure(f"{command[0]} did not end within {BUILD_S} s") from e
     if done.returncode != 0:
         text = done.stdout.decode(errors="replace").strip()[-1500:]
-        raise Unavailable(f"{os.path.basename(command[0])} failed with status {done.returncode}:\n{text}")
-    return done.stdout
+        raise failure(f"{os.path.basename(command[0])} failed with status {done.returncode}:\n{text}")
 
 
 def make_tree(suite, tree):
@@ -99,7 +87,7 @@ def make_tree(suite, tree):
          "--customize-hook=chroot $1 useradd -m -u 1000 -s /bin/bash tester",
          "--customize-hook=chroot $1 useradd -m -u 1001 -s /bin/bash other",
          "--customize-hook=rm -rf $1/var/lib/apt/lists/* $1/var/cache/apt/*",
-         "--format=directory", suite, tree])
+         "--format=directory", suite, tree], failure=Unavailable)
     shutil.copy(os.path.join(HERE, "guest", "agent"), os.path.join(tree, "usr/local/sbin/vm-agent"))
     shutil.copy(os.path.join(HERE, "guest", "agent.service"), os.path.join(tree, "etc/systemd/system/vm-agent.service"))
     run([os.path.join(HERE, "guest", "customise"), tree])
@@ -141,59 +129,3 @@ def make(suite, folder):
     if suite == host_suite():
         shutil.rmtree(tree)
     machine.make_snapshot(folder)
-
-
-def cache_folder():
-    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "nix-sandbox")
-
-
-@contextlib.contextmanager
-def locked(path, operation):
-    """Holds path's lock file; yields whether it was got."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(fd, operation)
-        yield True
-    except BlockingIOError:
-        yield False
-    finally:
-        os.close(fd)
-
-
-def remove_old(cache, suite, current):
-    """Other images of this suite that nobody has used for a day, and what a killed making left."""
-    for name in os.listdir(cache):
-        path = os.path.join(cache, name)
-        if not re.fullmatch(rf"vm-{suite}-(?:[0-9a-f]{{16}}|new-\w+)", name) or path == current or os.path.islink(path):
-            continue
-        if not os.path.isdir(path) or time.time() - os.lstat(path).st_mtime < KEEP_UNUSED_S:
-            continue
-        with locked(path + ".lock", fcntl.LOCK_EX | fcntl.LOCK_NB) as free:
-            if free:
-                shutil.rmtree(path, ignore_errors=True)
-                os.unlink(path + ".lock")
-
-
-@contextlib.contextmanager
-def get(suite):
-    """The directory of suite's image, made if it is not there; nobody removes it meanwhile."""
-    check_machine()
-    cache = cache_folder()
-    os.makedirs(cache, mode=0o700, exist_ok=True)
-    path = os.path.join(cache, f"vm-{suite}-{digest(suite)}")
-
-    with locked(os.path.join(cache, f"vm-{suite}.making"), fcntl.LOCK_EX):
-        remove_old(cache, suite, path)
-        if not os.path.isdir(path):
-            work = tempfile.mkdtemp(prefix=f"vm-{suite}-new-", dir=cache)
-            try:
-                os.chmod(work, 0o755)
-                make(suite, work)
-                os.rename(work, path)
-            finally:
-                shutil.rmtree(work, ignore_errors=True)
-        lock = contextlib.ExitStack()
-        lock.enter_context(locked(path + ".lock", fcntl.LOCK_SH))
-    with lock:
-        os.utime(path)
-        yield path
