@@ -62,7 +62,8 @@ static void write_plain(JsonWriter *w, char before, const char *data, size_t siz
         if (before)
                 *p++ = before;
         *p++ = '"';
-        p = mempcpy(p, data, size);
+        if (size > 0) /* data may be NULL then */
+                p = mempcpy(p, data, size);
         *p++ = '"';
         if (after)
                 *p++ = after;
