@@ -73,7 +73,7 @@ int cgroup_io_set_bounds(int dir_fd, double read_mbps, double write_mbps) {
         _cleanup_free_ char *mountinfo = NULL;
         CgroupIoDevices devices;
         char line[128], read_rate[32], write_rate[32];
-        int r, result = -ENODEV;
+        int r, taken = 0;
 
         r = read_file_at(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_MAX, &mountinfo, /* ret_size= */ NULL);
         if (r < 0)
@@ -86,9 +86,9 @@ int cgroup_io_set_bounds(int dir_fd, double read_mbps, double write_mbps) {
                                 format_rate(write_rate, sizeof(write_rate), write_mbps));
                 r = write_file_at(dir_fd, "io.max", line);
                 if (r >= 0)
-                        result = 0;
+                        taken++;
                 else
                         (void) log_debug_errno(r, "Failed to write '%s' to io.max, ignoring: %m", line);
         }
-        return result;
+        return taken > 0 ? taken : -ENODEV;
 }

@@ -23,5 +23,5 @@ typedef struct CgroupIoDevices {
  */
 void cgroup_io_find_devices(const char *mountinfo, const char *sysfs, CgroupIoDevices *ret);
 
-/* Sets MiB/s for all disks that this machine has mounted; INFINITY: no bound. -ENODEV when none takes it. */
+/* Sets MiB/s for all disks that this machine has mounted; INFINITY: no bound. How many take it; -ENODEV: none. */
 int cgroup_io_set_bounds(int dir_fd, double read_mbps, double write_mbps);

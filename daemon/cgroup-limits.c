@@ -7,9 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "daemon/cgroup-io.h"
 #include "daemon/cgroup-v2.h"
 #include "lib/fd-util.h"
 
@@ -41,6 +43,15 @@ int cgroup_set_limits(Cgroup *g, const Limits *old, const Limits *limits) {
         if (r < 0)
                 (void) set_limits(g, limits, old);
         return r;
+}
+
+int cgroup_tree_count_disks(const CgroupTree *t) {
+        _cleanup_close_ int fd = -EBADF;
+
+        if (!(t->v2_controllers & CGROUP_IO))
+                return -EOPNOTSUPP;
+        fd = open(t->base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return fd < 0 ? -errno : cgroup_io_set_bounds(fd, INFINITY, INFINITY);
 }
 
 int cgroup_reclaim(Cgroup *g, uint64_t bytes) {

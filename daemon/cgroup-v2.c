@@ -210,7 +210,7 @@ static int set_io(int dir_fd, const Limits *old, const Limits *limits) {
                 set_io_weight(dir_fd, limits->io_weight);
         if (limits->io_read_mbps == old->io_read_mbps && limits->io_write_mbps == old->io_write_mbps)
                 return 0;
-        return cgroup_io_set_bounds(dir_fd, limits->io_read_mbps, limits->io_write_mbps);
+        return MIN(cgroup_io_set_bounds(dir_fd, limits->io_read_mbps, limits->io_write_mbps), 0);
 }
 
 int cgroup_v2_set_limits(int dir_fd, unsigned controllers, const Limits *old, const Limits *limits) {

@@ -52,6 +52,9 @@ void cgroup_tree_set_user_limits(CgroupTree *t, const Limits *limits);
 /* What is missing and why; "" if nothing is. */
 const char *cgroup_tree_reason(const CgroupTree *t);
 
+/* How many of the machine's disks take a bound; tried with one that changes nothing. Negative errno: none. */
+int cgroup_tree_count_disks(const CgroupTree *t);
+
 typedef struct Cgroup Cgroup;
 
 /*

@@ -5,6 +5,7 @@
 #include "daemon/doctor.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <seccomp.h>
 #include <stdio.h>
 #include <sys/utsname.h>
@@ -104,7 +105,6 @@ static int check_cgroups(json_object *array, const Manager *m) {
                 { "process limit", CGROUP_PIDS,
                   "a session can start many processes (RLIMIT_NPROC bounds it)" },
                 { "cpu limit", CGROUP_CPU, "a session can use all CPUs" },
-                { "io limit", CGROUP_IO, "a session can use all of a disk's speed (needs the v2 io controller)" },
                 { "freezer", CGROUP_FREEZE, "no standby: idle sessions keep running" },
         };
         CgroupLayout layout = cgroup_tree_layout(m->cgroups);
@@ -126,6 +126,49 @@ static int check_cgroups(json_object *array, const Manager *m) {
                               has ? "enforced by the kernel" : features[i].missing, NULL);
         }
         return r;
+}
+
+static int check_io(json_object *array, const Manager *m) {
+        int disks = cgroup_tree_count_disks(m->cgroups);
+        char text[128];
+
+        if (disks > 0) {
+                (void) snprintf(text, sizeof(text), "enforced by the kernel on %d disk%s", disks,
+                                disks > 1 ? "s" : "");
+                return add_check(array, "io limit", "ok", text, NULL);
+        }
+        return add_check(array, "io limit", "warning",
+                         cgroup_tree_has(m->cgroups, CGROUP_IO)
+                                         ? "no disk takes a bound on its speed (io.max): only weights can share them"
+                                         : "a session can use all of a disk's speed (needs the v2 io controller)",
+                         NULL);
+}
+
+static int check_required(json_object *array, const Manager *m) {
+        if (m->config->require_limits)
+                return add_check(array, "limits required", "ok", "the service does not start where the kernel cannot "
+                                                                 "enforce them", NULL);
+        return add_check(array, "limits required", "warning",
+                         "require_limits is false: the service starts also where the kernel cannot enforce them",
+                         "remove require_limits from the configuration");
+}
+
+static int check_user_limits(json_object *array, const Manager *m) {
+        const Config *c = m->config;
+        char text[256];
+        size_t n;
+
+        n = (size_t) snprintf(text, sizeof(text),
+                              "of one user together: %" PRIu64 " sessions, %" PRIu64 " connections",
+                              c->user.sessions_max, c->user.connections_max);
+        if (c->user.memory_mb_max != UINT64_MAX)
+                n += (size_t) snprintf(text + n, sizeof(text) - n, ", %" PRIu64 " MB", c->user.memory_mb_max);
+        if (c->user.processes_max != UINT64_MAX)
+                n += (size_t) snprintf(text + n, sizeof(text) - n, ", %" PRIu64 " processes", c->user.processes_max);
+        if (!isinf(c->user.cpus_max))
+                n += (size_t) snprintf(text + n, sizeof(text) - n, ", %.10g CPUs", c->user.cpus_max);
+        assert(n < sizeof(text));
+        return add_check(array, "user limits", "ok", text, NULL);
 }
 
 static int check_audit(json_object *array, const Manager *m) {
@@ -199,6 +242,12 @@ int doctor_to_json(const Manager *m, json_object **ret) {
                 r = check_polkit(array, m);
         if (r >= 0)
                 r = check_cgroups(array, m);
+        if (r >= 0)
+                r = check_io(array, m);
+        if (r >= 0)
+                r = check_required(array, m);
+        if (r >= 0)
+                r = check_user_limits(array, m);
         if (r >= 0)
                 r = check_audit(array, m);
         for (size_t i = 0; r >= 0 && i < environment_table_size(m->config->environments); i++)
