@@ -468,6 +468,41 @@ Test(cgroup, leftovers_are_swept) {
         (void) cgroup_tree_free(before);
 }
 
+/* A restart that takes one of two sessions over: that one is found as it was, and nothing of the other is. */
+Test(cgroup, next_daemon_spares) {
+        static const char *const spare[] = { "u1000/a", "u1001/b", NULL };
+        CgroupTree *before = tree;
+        Cgroup *a, *b, *again = NULL;
+        pid_t pids[2];
+
+        need(CGROUP_FREEZE);
+        a = make("a");
+        b = make("b");
+        pids[0] = spawn(a, sleep_for_ever);
+        pids[1] = spawn(b, sleep_for_ever);
+        cr_assert_eq(cgroup_freeze(a, true), 0);
+
+        cr_assert_eq(cgroup_tree_new(name, spare, &tree), 0);
+        cr_assert_eq(reap(pids[1]), 128 + SIGKILL);
+        check_gone(cgroup_path(b));
+        cr_assert_eq(cgroup_open(tree, 1000, "b", &again), -ENOENT);
+
+        cr_assert_eq(cgroup_open(tree, 1000, "a", &again), 0);
+        cr_assert_eq(cgroup_is_populated(again), 1);
+        cr_assert_eq(cgroup_wants_frozen(again), 1);
+        cr_assert_eq(cgroup_freeze(again, false), 0);
+        cr_assert_eq(cgroup_wants_frozen(again), 0);
+
+        cgroup_sweep_leaf(tree, 1000, "a");
+        cr_assert_eq(reap(pids[0]), 128 + SIGKILL);
+        (void) cgroup_release(again);
+        check_gone(cgroup_path(a));
+
+        (void) cgroup_release(a);
+        (void) cgroup_release(b);
+        (void) cgroup_tree_free(before);
+}
+
 Test(cgroup, descriptors_are_closed) {
         int first, last;
 
