@@ -63,6 +63,11 @@ void params_others(const Context *c, json_object *p) {
         put_interactive(c, p);
 }
 
+void params_exceed(const Context *c, json_object *p) {
+        param_bool(p, "exceed", true);
+        put_interactive(c, p);
+}
+
 void print_json(json_object *o) {
         const char *text = json_text(o, NULL);
 
@@ -121,7 +126,7 @@ int call_begin(Context *c, const char *method, json_object *params, VarlinkFlags
 
 /* What a daemon of another version says no to, in words; NULL when it is something else. */
 static char *explain_version(const VarlinkReply *reply) {
-        static const char *const newer[] = { "any_user", "interactive", "tag" };
+        static const char *const newer[] = { "any_user", "interactive", "tag", "exceed" };
         const char *what = NULL;
         char *text;
 

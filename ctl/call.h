@@ -32,6 +32,8 @@ json_object *params_session(const Context *c, const char *session);
 json_object *params_list(const Context *c, bool all);
 /* Adds that the session may be another user's, and whether polkit may ask. */
 void params_others(const Context *c, json_object *p);
+/* Adds that the daemon's maxima may be exceeded, and whether polkit may ask. */
+void params_exceed(const Context *c, json_object *p);
 
 /* Connects if that was not done yet. On failure the reason was printed, and the exit status is returned. */
 int call_connect(Context *c);

@@ -102,7 +102,8 @@ static void print_notice(const char *notice) {
 }
 
 int verb_set(Context *c, int argc, char *argv[]) {
-        bool others = take_flags(&argc, argv, "a"), done;
+        unsigned flags = take_flags(&argc, argv, "ax");
+        bool done;
         _cleanup_(varlink_reply_done) VarlinkReply reply = {};
         _cleanup_json_ json_object *wanted = params_new();
         json_object *p;
@@ -113,12 +114,15 @@ int verb_set(Context *c, int argc, char *argv[]) {
         for (int i = 2; i < argc; i++)
                 put_limit(wanted, argv[i]);
 
-        r = select_one(c, argv[1], others, &p);
+        r = select_one(c, argv[1], flags & 1, &p);
         if (r != 0)
                 return r;
         json_object_object_foreach(wanted, key, value)
                 if (json_put_object(p, key, json_object_get(value)) < 0)
                         die_oom();
+
+        if (flags & 2)
+                params_exceed(c, p);
 
         r = fetch(c, "io.nixsandbox.Set", p, &reply, &done);
         if (r == 0 && !done && get_string(reply.parameters, "notice", NULL))

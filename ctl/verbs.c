@@ -11,7 +11,7 @@ const Verb verbs[] = {
         { "top", "[-ab] [-d SECONDS] [-n N]", "the sessions as they change; h shows its keys", verb_top },
         { "show", "[-a] SESSION", "all about one session", verb_show },
         { "stats", "[-a] [SESSION...]", "what sessions have used of what they may", verb_stats },
-        { "set", "[-a] SESSION LIMIT=VALUE...",
+        { "set", "[-ax] SESSION LIMIT=VALUE...",
           "change memory, cpus, processes, cpu-weight, io-read, io-write of a session", verb_set },
         { "kill", "[-y] (SESSION... | [-a] --all | --user USER [SESSION...])",
           "end sessions and everything in them", verb_kill },

@@ -348,6 +348,12 @@ def test_set_for_another_user(programs):
     assert done.returncode == 0 and calls[0]["session"] == "c3" and calls[0]["any_user"] is True
 
 
+def test_set_beyond_the_maxima(programs):
+    for args, asked in ((["-x"], True), (["-ax"], True), ([], None)):
+        done, calls = parameters_of(programs, ["set", *args, "c3", "cpus=1"], "Set")
+        assert done.returncode == 0 and calls[0].get("exceed") is asked, done.stderr
+
+
 def test_notice_of_set(programs):
     with removed(public_directory()) as root:
         client = Client(os.path.join(root, "socket"), programs)
@@ -360,7 +366,7 @@ def test_notice_of_set(programs):
 @pytest.mark.parametrize("args", [
     [], ["x"], ["x", "memory"], ["x", "memory="], ["x", "memory=0"], ["x", "memory=1K"], ["x", "memory=-1"], ["x", "memory=99999999999T"],
     ["x", "cpus=0"], ["x", "cpus=nan"], ["x", "cpus="], ["x", "cpus=1e3"], ["x", "processes=1.5"], ["x", "processes=0"], ["x", "cpu-weight=x"],
-    ["x", "io-read=fast"], ["x", "=1"], ["x", "colour=blue"], ["x", "mem=1G"], ["x", "memory=1G", "memory=2G"], ["-x", "x", "cpus=1"]], ids=" ".join)
+    ["x", "io-read=fast"], ["x", "=1"], ["x", "colour=blue"], ["x", "mem=1G"], ["x", "memory=1G", "memory=2G"], ["-z", "x", "cpus=1"]], ids=" ".join)
 def test_set_usage(daemon, args):
     done = daemon.ctl("set", *args)
     assert done.returncode == 2 and done.stdout == ""
