@@ -263,7 +263,9 @@ print(json.dumps(out))
         missing = out[f"{method} missing"]
         assert missing[0] == "NoSuchSession"
         assert out[f"{method} {name}"] == out[f"{method} {sid}"] == missing
-    assert out["list"] == [] and out["events"] == [] and out["own"] == 1
+    assert out["list"] == [] and out["own"] == 1
+    # What it was refused is its own event, and says nothing of whose sessions there are.
+    assert [(e["event"], e["uid"], e["session"]) for e in out["events"]] == [("access_denied", NOBODY, "")]
     assert out["all"][0] == "PermissionDenied" and "Only root" in out["all"][1]
     assert out["run"]["session_state"] == "created" and out["run"]["id"] != sid
 
