@@ -126,7 +126,7 @@ static void many(size_t n, uint64_t cpu, uint64_t seconds) {
 
         for (size_t i = 0; i < n; i++) {
                 json_object *s = json_object_new_object();
-                char id[16];
+                char id[32];
 
                 (void) snprintf(id, sizeof(id), "%05zu", n - i);
                 cr_assert_eq(json_put_string(s, "id", id), 0);
