@@ -61,7 +61,7 @@ _sandboxctl() {
                 if [[ $cur == -* ]]; then
                         _sandboxctl_words "$cur" "-H --host --socket --json --no-ask-password --version --help"
                 else
-                        _sandboxctl_words "$cur" "run list top show stats set kill freeze thaw interrupt history events audit envs doctor"
+                        _sandboxctl_words "$cur" "run list top show stats set kill freeze thaw interrupt history events audit envs doctor reload"
                 fi
                 return
                 ;;

@@ -60,6 +60,7 @@ complete -c sandboxctl -n 'not __sandboxctl_verb' -a events -d 'What happened to
 complete -c sandboxctl -n 'not __sandboxctl_verb' -a audit -d 'The audit trail'
 complete -c sandboxctl -n 'not __sandboxctl_verb' -a envs -d 'Environments'
 complete -c sandboxctl -n 'not __sandboxctl_verb' -a doctor -d 'What this machine offers'
+complete -c sandboxctl -n 'not __sandboxctl_verb' -a reload -d 'Take up a changed configuration'
 
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -s e -l env -x -a '(__sandboxctl_names envs)' -d Environment
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -s i -l interpreter -x -a 'python bash node' -d Interpreter

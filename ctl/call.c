@@ -41,7 +41,7 @@ json_object *params_session(const Context *c, const char *session) {
 }
 
 /* polkit's agent asks on the terminal or desktop of the caller: only where somebody sits there. */
-static void put_interactive(const Context *c, json_object *p) {
+void params_interactive(const Context *c, json_object *p) {
         if (c->host || c->no_ask_password || !terminal_can_ask())
                 return;
         polkit_agent_start();
@@ -53,19 +53,19 @@ json_object *params_list(const Context *c, bool all) {
 
         if (all) {
                 param_bool(p, "all", true);
-                put_interactive(c, p);
+                params_interactive(c, p);
         }
         return p;
 }
 
 void params_others(const Context *c, json_object *p) {
         param_bool(p, "any_user", true);
-        put_interactive(c, p);
+        params_interactive(c, p);
 }
 
 void params_exceed(const Context *c, json_object *p) {
         param_bool(p, "exceed", true);
-        put_interactive(c, p);
+        params_interactive(c, p);
 }
 
 void print_json(json_object *o) {

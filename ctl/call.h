@@ -28,6 +28,8 @@ void context_done(Context *c);
 
 /* {session, project} */
 json_object *params_session(const Context *c, const char *session);
+/* Adds whether polkit may ask. */
+void params_interactive(const Context *c, json_object *p);
 /* {all}, and whether polkit may ask. */
 json_object *params_list(const Context *c, bool all);
 /* Adds that the session may be another user's, and whether polkit may ask. */

@@ -25,6 +25,7 @@ const Verb verbs[] = {
           .is_local = true },
         { "envs", "", "environments that sessions can be made from", verb_envs },
         { "doctor", "", "what this machine offers, what is missing, and how to mend it", verb_doctor },
+        { "reload", "", "take up a changed configuration or a new version; sessions stay", verb_reload },
         { "bridge", "", NULL, verb_bridge, .is_local = true },
         {},
 };

@@ -32,4 +32,5 @@ int verb_events(Context *c, int argc, char *argv[]);
 int verb_audit(Context *c, int argc, char *argv[]);
 int verb_envs(Context *c, int argc, char *argv[]);
 int verb_doctor(Context *c, int argc, char *argv[]);
+int verb_reload(Context *c, int argc, char *argv[]);
 int verb_bridge(Context *c, int argc, char *argv[]);

@@ -144,3 +144,28 @@ int vl_method_doctor(VarlinkLink *link, json_object *parameters, VarlinkFlags fl
         (void) varlink_reply(link, reply);
         return 0;
 }
+
+/* A daemon of one user's own is his to reload. */
+int vl_method_reload(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
+        struct {
+                bool interactive;
+        } p = {};
+        static const JsonField table[] = {
+                { "interactive", JSON_KIND_BOOL, offsetof(typeof(p), interactive) },
+                {},
+        };
+        Manager *m = userdata;
+        int r;
+
+        r = api_dispatch(link, parameters, table, &p);
+        if (r == 0 && varlink_link_peer(link)->uid != getuid())
+                r = api_authorize(link, m, POLICY_MANAGE_SYSTEM, "reload the service", p.interactive);
+        if (r != 0)
+                return MIN(r, 0);
+
+        r = m->reload ? m->reload(link, m->reload_userdata) : -EBUSY;
+        if (r == -EBUSY)
+                return api_error(link, API_ERROR("ReloadRefused"), NULL, NULL,
+                                 "sandboxd is stopping, or too many have asked already.");
+        return r;
+}

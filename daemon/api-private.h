@@ -64,4 +64,5 @@ int vl_method_history(VarlinkLink *link, json_object *parameters, VarlinkFlags f
 int vl_method_get_version(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_events(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_environments(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
+int vl_method_reload(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_doctor(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);

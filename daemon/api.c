@@ -30,6 +30,7 @@ static const VarlinkMethod methods[] = {
         { "io.nixsandbox.Events", vl_method_events },
         { "io.nixsandbox.Environments", vl_method_environments },
         { "io.nixsandbox.Doctor", vl_method_doctor },
+        { "io.nixsandbox.Reload", vl_method_reload },
         {},
 };
 

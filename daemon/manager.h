@@ -45,6 +45,9 @@ struct Manager {
         const char *mode;             /* "service", "private" or "foreground" */
         sd_event_source *idle_source; /* private mode: exits when empty and idle */
         bool stopping;
+        /* Begins a reload and keeps the call until it is decided; set by main, which knows how. */
+        int (*reload)(VarlinkLink *link, void *userdata);
+        void *reload_userdata;
 };
 
 /* What the program was asked for. All borrowed. */

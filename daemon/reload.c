@@ -36,13 +36,36 @@ struct Reload {
         sd_event_source *timer; /* of the check, then of what it waits for */
         uint64_t settle_until;  /* 0: the check is not over */
         bool wanted;            /* once more: the files may have changed since */
+        VarlinkLink *waiters[RELOAD_WAITERS_MAX]; /* references */
+        size_t n_waiters;
 };
 
 extern char **environ;
 
 static void reload_begin(Reload *r);
 
+/* why NULL: it is going to be done. */
+static void reload_answer_waiters(Reload *r, const char *why) {
+        _cleanup_json_ json_object *p = json_object_new_object();
+
+        if (!p || (why && json_put_string(p, "message", why) < 0))
+                log_oom();
+        for (size_t i = 0; i < r->n_waiters; i++) {
+                if (why)
+                        (void) varlink_error(r->waiters[i], "io.nixsandbox.ReloadRefused", p);
+                else
+                        (void) varlink_reply(r->waiters[i], p);
+                (void) varlink_link_unref(r->waiters[i]);
+        }
+        r->n_waiters = 0;
+}
+
 static void reload_refuse(Reload *r, const char *why) {
+        _cleanup_free_ char *sentence = NULL;
+
+        if (asprintf(&sentence, "Reload refused: %s. sandboxd goes on as it was; its log says more.", why) < 0)
+                sentence = NULL;
+        reload_answer_waiters(r, sentence ?: "Reload refused.");
         r->timer = sd_event_source_disable_unref(r->timer);
         log_error("Reload refused: %s. sandboxd goes on as it was.", why);
         (void) sd_notify(0, "READY=1");
@@ -120,6 +143,7 @@ static void reload_execute(Reload *r) {
                 return reload_refuse(r, "memory is short");
 
         log_info("Reloading: %zu sessions stay.", n - 2);
+        reload_answer_waiters(r, NULL);
         for (Session *s = m->sessions; s; s = s->next)
                 if (session_is_live(s))
                         session_keep_full(s, /* all= */ true);
@@ -234,15 +258,28 @@ static void reload_begin(Reload *r) {
         }
 }
 
-static int on_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
-        Reload *r = userdata;
-
-        if (r->manager->stopping)
-                return 0;
+static void reload_want(Reload *r) {
         if (r->timer)
                 r->wanted = true;
         else
                 reload_begin(r);
+}
+
+static int on_signal(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata) {
+        Reload *r = userdata;
+
+        if (!r->manager->stopping)
+                reload_want(r);
+        return 0;
+}
+
+static int on_call(VarlinkLink *link, void *userdata) {
+        Reload *r = userdata;
+
+        if (r->manager->stopping || r->n_waiters == RELOAD_WAITERS_MAX)
+                return -EBUSY;
+        r->waiters[r->n_waiters++] = varlink_link_ref(link);
+        reload_want(r);
         return 0;
 }
 
@@ -268,6 +305,8 @@ int reload_new(Manager *m, char *argv[], int lock_fd, int listen_fd, Reload **re
         k = sd_event_add_signal(m->event, &r->signal, SIGHUP, on_signal, r);
         if (k < 0)
                 return k;
+        m->reload = on_call;
+        m->reload_userdata = r;
 
         *ret = TAKE_PTR(r);
         return 0;
@@ -277,6 +316,8 @@ Reload *reload_free(Reload *r) {
         if (!r)
                 return NULL;
 
+        for (size_t i = 0; i < r->n_waiters; i++)
+                (void) varlink_link_unref(r->waiters[i]);
         r->signal = sd_event_source_disable_unref(r->signal);
         r->check = sd_event_source_disable_unref(r->check);
         r->timer = sd_event_source_disable_unref(r->timer);

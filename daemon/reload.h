@@ -11,6 +11,10 @@
 
 typedef struct Reload Reload;
 
+/* Calls that ask for a reload are answered when it is decided: with ReloadRefused and the reason, or with nothing
+ * just before the new program is executed. */
+#define RELOAD_WAITERS_MAX 64U
+
 /* argv is that of main(). The descriptors are borrowed, and must stay what they are. */
 int reload_new(Manager *m, char *argv[], int lock_fd, int listen_fd, Reload **ret);
 Reload *reload_free(Reload *r);

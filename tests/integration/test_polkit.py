@@ -15,7 +15,8 @@ from polkitlib import CHALLENGE, DENY, GRANT, PYTHON, Bus, FakePolkit, link_as, 
 ALICE, BOB = 61001, 61002
 VERBS = {"Show": "show", "History": "show", "Kill": "kill", "Freeze": "freeze", "Thaw": "thaw", "Interrupt": "interrupt",
          "Set": "set"}
-LIST, MANAGE, EXCEED = (f"io.nixsandbox.{action}" for action in ("list-others", "manage-others", "exceed-limits"))
+LIST, MANAGE, EXCEED, SYSTEM = (f"io.nixsandbox.{action}" for action in (
+    "list-others", "manage-others", "exceed-limits", "manage-system"))
 NOWHERE = "0123456789ab"
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be several users")
@@ -131,6 +132,18 @@ def test_root_and_owners_are_not_asked_for(daemon, polkit, bob, sid):
     assert bob.call("Kill", session="own", any_user=True) == {"id": own}
     assert daemon.call("Kill", session=sid) == {"id": sid}
     assert polkit.quiet()
+
+
+def test_reload(start, bus, polkit):
+    d = start({}, env=bus.env)
+    with link_as(d, BOB) as bob:
+        assert ask(bob, polkit, DENY, "Reload")["action"] == SYSTEM
+        e = refused(bob, send=False)
+        assert e.name == "PermissionDenied" and SYSTEM in e.message
+        assert d.log().count(" serves ") == 1
+        ask(bob, polkit, GRANT, "Reload")
+        assert bob.answer() == {}
+    wait_for(lambda: d.log().count(" serves ") == 2)
 
 
 def test_exceeding_limits(start, bus, polkit):

@@ -52,6 +52,22 @@ def test_state_history_and_pid_stay(start):
     wait_for(lambda: not [p for p, s in descendants(d.pid) if (t := stat_of(p)) and t[0] == "Z"])
 
 
+def test_by_call(start):
+    """As by the signal, but the caller is told whether what is to come is of use."""
+    d = start({})
+    d.run("x = 41", "p", "python")
+    before = d.pid
+    configure(d, {"user": {"max_sessions": 1}})
+    assert d.call("Reload") == {}
+    wait_for(lambda: d.log().count(" serves ") == 2)
+    assert d.refused("Run", code="true").name == "TooManySessions"
+    configure(d, "{ garbage")
+    e = d.refused("Reload")
+    assert e.name == "ReloadRefused" and "goes on as it was" in e.message
+    assert d.run("print(x + 1)", "p", "python")["stdout"] == "42\n"
+    assert d.pid == before and d.log().count(" serves ") == 2
+
+
 def test_ten_times_with_a_running_turn(start):
     d = start()
     link = d.begin("for i in $(seq 400); do echo $i; sleep 0.01; done; z=1", "a", tag="t-1")
