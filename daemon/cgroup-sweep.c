@@ -51,30 +51,34 @@ int cgroup_kill_processes(int dir_fd) {
 
 typedef int (*GroupFunction)(int parent_fd, const char *name);
 
-/* Calls f for each group below one, the deepest first. */
-static void walk(int dir_fd, unsigned depth, GroupFunction f) {
-        _cleanup_(closedirp) DIR *d = NULL;
-        int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+static DIR *open_group(int parent_fd, const char *name) {
+        int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        DIR *d;
 
         if (fd < 0)
-                return;
+                return NULL;
         d = fdopendir(fd);
-        if (!d) {
+        if (!d)
                 (void) safe_close(fd);
-                return;
-        }
+        return d;
+}
 
-        for (struct dirent *entry; (entry = readdir(d));) {
-                _cleanup_close_ int child = -EBADF;
+/* NULL after the last; d may be NULL. */
+static const char *next_group(DIR *d) {
+        for (struct dirent *entry; d && (entry = readdir(d));)
+                if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+                        return entry->d_name;
+        return NULL;
+}
 
-                if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-                        continue;
-                child = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-                if (child < 0)
-                        continue;
+/* Calls f for each group below one, the deepest first. */
+static void walk(int parent_fd, const char *name, unsigned depth, GroupFunction f) {
+        _cleanup_(closedirp) DIR *d = open_group(parent_fd, name);
+
+        for (const char *group; (group = next_group(d));) {
                 if (depth > 0)
-                        walk(child, depth - 1, f);
-                (void) f(fd, entry->d_name);
+                        walk(dirfd(d), group, depth - 1, f);
+                (void) f(dirfd(d), group);
         }
 }
 
@@ -111,7 +115,7 @@ static void wait_for_end(int dir_fd, uint64_t timeout_usec) {
 
 static void kill_subtree(int fd, uint64_t timeout_usec) {
         if (write_file_at(fd, "cgroup.kill", "1") < 0) {
-                walk(fd, DEPTH_MAX, kill_group);
+                walk(fd, ".", DEPTH_MAX, kill_group);
                 (void) cgroup_kill_processes(fd);
         }
         wait_for_end(fd, timeout_usec);
@@ -126,34 +130,28 @@ static bool is_spared(const char *const *spare, const char *user, const char *na
         return false;
 }
 
-/* The groups of users in a base (user NULL), and the leaves in each of those. */
-static void kill_below(int dir_fd, const char *user, const char *const *spare, uint64_t end) {
-        _cleanup_(closedirp) DIR *d = NULL;
-        int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+/* The leaves of one user. */
+static void kill_leaves(int base_fd, const char *user, const char *const *spare, uint64_t end) {
+        _cleanup_(closedirp) DIR *d = open_group(base_fd, user);
 
-        if (fd < 0)
-                return;
-        d = fdopendir(fd);
-        if (!d) {
-                (void) safe_close(fd);
-                return;
-        }
-
-        for (struct dirent *entry; (entry = readdir(d));) {
-                _cleanup_close_ int child = -EBADF;
+        for (const char *leaf; (leaf = next_group(d));) {
+                _cleanup_close_ int fd = -EBADF;
                 uint64_t now = now_monotonic();
 
-                if (entry->d_type != DT_DIR || entry->d_name[0] == '.' ||
-                    (user && is_spared(spare, user, entry->d_name)))
+                if (is_spared(spare, user, leaf))
                         continue;
-                child = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-                if (child < 0)
-                        continue;
-                if (!user)
-                        kill_below(child, entry->d_name, spare, end);
-                else
-                        kill_subtree(child, end > now ? end - now : 0);
+                fd = openat(dirfd(d), leaf, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+                if (fd >= 0)
+                        kill_subtree(fd, end > now ? end - now : 0);
         }
+}
+
+/* All but those that are spared. */
+static void kill_users(int parent_fd, const char *base, const char *const *spare, uint64_t end) {
+        _cleanup_(closedirp) DIR *d = open_group(parent_fd, base);
+
+        for (const char *user; (user = next_group(d));)
+                kill_leaves(dirfd(d), user, spare, end);
 }
 
 void cgroup_sweep_kill(const char *path, const char *const *spare, uint64_t timeout_usec) {
@@ -162,16 +160,12 @@ void cgroup_sweep_kill(const char *path, const char *const *spare, uint64_t time
         if (fd < 0)
                 return;
         if (spare && *spare)
-                kill_below(fd, /* user= */ NULL, spare, now_monotonic() + timeout_usec);
+                kill_users(fd, ".", spare, now_monotonic() + timeout_usec);
         else
                 kill_subtree(fd, timeout_usec);
 }
 
 void cgroup_sweep_remove(const char *path) {
-        _cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-        if (fd < 0)
-                return;
-        walk(fd, DEPTH_MAX, remove_group);
+        walk(AT_FDCWD, path, DEPTH_MAX, remove_group);
         (void) rmdir(path);
 }
