@@ -312,10 +312,22 @@ class Daemon(Client):
         self.process.kill()
         self.process.wait()
 
+    def sweep(self):
+        """What a daemon that was killed leaves is for the next one, and there is none."""
+        def gone(base):
+            for folder, _, _ in os.walk(base, topdown=False):
+                with contextlib.suppress(OSError):
+                    os.rmdir(folder)
+            return not os.path.exists(base)
+        for base in cgroups_named(tree_name(self.runtime)):
+            wait_for(lambda b=base: gone(b))
+
     def close(self):
         try:
             if self.process and self.process.poll() is None:
                 assert self.end() == 0, self.log()
+            elif self.process and self.process.returncode == -signal.SIGKILL:
+                self.sweep()
         finally:
             if self.own_root:
                 shutil.rmtree(self.root, ignore_errors=True)
