@@ -308,10 +308,6 @@ size_t cgroup_join_fds(const Cgroup *g, const int **ret) {
         return g->n_join_fds;
 }
 
-int cgroup_events_fd(Cgroup *g) {
-        return g->events_fd;
-}
-
 int cgroup_freeze(Cgroup *g, bool freeze) {
         if (g->freeze_fd < 0)
                 return -EOPNOTSUPP;

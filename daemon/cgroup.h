@@ -4,7 +4,7 @@
 /*
  * Control groups: one tree per daemon, below the group that the daemon itself was put into, with one leaf
  * per session: <own group>/<name>/u<uid>/<session>. Nothing here blocks or waits; what the kernel does later
- * (a group becoming empty or frozen) is seen by the caller through cgroup_events_fd().
+ * (a group becoming empty or frozen) is asked for by the caller when it is time.
  */
 
 #include <sys/types.h>
@@ -105,9 +105,6 @@ int cgroup_reclaim(Cgroup *g, uint64_t bytes);
 
 /* SIGKILL to all of it, also when it is frozen. Does not wait. */
 int cgroup_kill(Cgroup *g);
-
-/* cgroup.events: polls EPOLLPRI when populated or frozen changed (read either to re-arm). Owned by g. */
-int cgroup_events_fd(Cgroup *g);
 
 /* Removes the groups. -EBUSY while a process is in one; may be called again. */
 int cgroup_remove(Cgroup *g);

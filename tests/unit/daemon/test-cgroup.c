@@ -15,6 +15,7 @@
 
 #include <criterion/criterion.h>
 
+#include "daemon/cgroup-private.h"
 #include "daemon/cgroup-sweep.h"
 #include "daemon/cgroup-tree.h"
 #include "lib/fd-util.h"
@@ -124,12 +125,12 @@ static void spin_for_ever(void) {
                 ;
 }
 
-/* Waits as the daemon does, by the events descriptor alone. */
+/* cgroup.events polls POLLPRI when populated or frozen changed, and until it is read. */
 static void wait_until(Cgroup *g, int (*condition)(Cgroup *), int wanted) {
         uint64_t end = now_monotonic() + WAIT_MSEC * USEC_PER_MSEC;
 
         while (condition(g) != wanted) {
-                struct pollfd p = { .fd = cgroup_events_fd(g), .events = POLLPRI };
+                struct pollfd p = { .fd = g->events_fd, .events = POLLPRI };
 
                 cr_assert_lt(now_monotonic(), end, "it did not come to %d", wanted);
                 cr_assert_eq(poll(&p, 1, WAIT_MSEC), 1, "no event");
