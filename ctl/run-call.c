@@ -5,7 +5,6 @@
 #include "ctl/run-call.h"
 
 #include <stdio.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "ctl/connect.h"
@@ -31,14 +30,11 @@ typedef struct RunCall {
 } RunCall;
 
 static void put_tag(json_object *params) {
-        uint8_t bytes[12];
-        char tag[2 * sizeof(bytes) + 1];
+        char tag[25] = "";
 
-        if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t) sizeof(bytes))
-                return; /* the turn cannot be found again then */
-        for (size_t i = 0; i < sizeof(bytes); i++)
-                (void) snprintf(tag + 2 * i, 3, "%02x", bytes[i]);
-        param_string(params, "tag", tag);
+        /* Without one the turn cannot be found again. */
+        if (text_random_hex(tag, sizeof(tag)) >= 0)
+                param_string(params, "tag", tag);
 }
 
 /* Another connection tells all again, from the first byte on. */

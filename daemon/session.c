@@ -9,24 +9,14 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/random.h>
 
 #include "daemon/manager.h"
 #include "daemon/shortage.h"
 #include "lib/log.h"
+#include "lib/text.h"
 
 /* Timers may be late by this, so that the kernel can gather wake-ups. */
 #define SESSION_TIMER_ACCURACY_USEC (10 * USEC_PER_MSEC)
-
-static int make_id(char ret[SESSION_ID_LENGTH + 1]) {
-        uint8_t bytes[SESSION_ID_LENGTH / 2];
-
-        if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t) sizeof(bytes))
-                return -EIO;
-        for (size_t i = 0; i < sizeof(bytes); i++)
-                (void) snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
-        return 0;
-}
 
 void session_set_state(Session *s, SessionState state, const char *detail, const uid_t *by) {
         static const char *const events[_SESSION_STATE_MAX] = {
@@ -102,7 +92,7 @@ int session_alloc(Manager *m, const SessionRequest *request, const char *id, Ses
         if (id)
                 (void) strcpy(s->id, id);
         else
-                r = make_id(s->id);
+                r = text_random_hex(s->id, sizeof(s->id));
         if (r < 0)
                 return r;
         s->project = strdup(request->project);

@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/random.h>
 #include <time.h>
 
 #include "text.h"
@@ -328,4 +330,17 @@ const char *signal_name(int sig) {
 #undef NAME
 
         return sig > 0 && (size_t) sig < ELEMENTSOF(names) ? names[sig] : NULL;
+}
+
+int text_random_hex(char *ret, size_t size) {
+        uint8_t bytes[32];
+        size_t n = size / 2;
+
+        assert(size % 2 == 1 && n <= sizeof(bytes));
+
+        if (getrandom(bytes, n, GRND_NONBLOCK) != (ssize_t) n)
+                return -EAGAIN;
+        for (size_t i = 0; i < n; i++)
+                (void) snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+        return 0;
 }

@@ -35,6 +35,10 @@ char *utf8_repair(const char *s);
  * and messages about hostile strings. Allocated; NULL on OOM. NULL is shown as (null). */
 char *text_quote(const char *s, size_t max);
 
+/* Fills all of ret but its end with random hex digits, for names that nobody can guess; size is odd. -EAGAIN early
+ * in the boot. */
+int text_random_hex(char *ret, size_t size);
+
 /* Whole-string decimal numbers: -EINVAL for anything else, -ERANGE when too large. */
 int parse_u64(const char *s, uint64_t *ret);
 /* Seconds with an optional fraction ("1.5") to microseconds; no sign, no exponent, at most 10^9 s. */

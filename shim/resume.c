@@ -3,8 +3,8 @@
 /* Back-off and the question by tag. */
 
 #include <stdio.h>
-#include <sys/random.h>
 
+#include "lib/text.h"
 #include "must.h"
 #include "resume.h"
 
@@ -13,14 +13,10 @@
 #define NOTICE "sandboxd was restarted before the code had begun, so it was sent again."
 
 void resume_init(Resume *r, ToolCall *call) {
-        uint8_t bytes[(sizeof(r->tag) - 1) / 2];
-
         *r = (Resume) { .pause = PAUSE_FIRST_USEC };
         /* Without a tag a run is told to be lost when its connection is. */
-        if (call->action != TOOL_RUN || getrandom(bytes, sizeof(bytes), GRND_NONBLOCK) != (ssize_t) sizeof(bytes))
+        if (call->action != TOOL_RUN || text_random_hex(r->tag, sizeof(r->tag)) < 0)
                 return;
-        for (size_t i = 0; i < sizeof(bytes); i++)
-                (void) snprintf(r->tag + 2 * i, 3, "%02x", bytes[i]);
         must(json_put_string(call->parameters, "tag", r->tag));
 }
 

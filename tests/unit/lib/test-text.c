@@ -243,3 +243,13 @@ Test(text, utf8_repair) {
         cr_assert_str_eq(good, "/home/\xc3\xa9");
         cr_assert_str_eq(bad, "/a\xef\xbf\xbd/\xef\xbf\xbd");
 }
+
+Test(text, random_hex) {
+        char a[25], b[25];
+
+        cr_assert_eq(text_random_hex(a, sizeof(a)), 0);
+        cr_assert_eq(text_random_hex(b, sizeof(b)), 0);
+        cr_assert_eq(strlen(a), 24);
+        cr_assert_eq(strspn(a, "0123456789abcdef"), 24);
+        cr_assert_str_neq(a, b);
+}
