@@ -62,6 +62,9 @@ void session_turns_on_agent_lost(Session *s); /* before the jail is started agai
 void session_turns_on_time(Session *s, uint64_t now);
 void session_turns_fail_all(Session *s, const char *error, json_object *parameters);
 uint64_t session_turns_next_deadline(const Session *s);
+void session_turns_lose_agent(Session *s, const char *why); /* it cannot be talked to any more */
+
+/* session-result.c */
 extern const AgentLinkHandlers session_agent_handlers;
 
 /* session.c */
