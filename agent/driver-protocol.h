@@ -13,6 +13,7 @@
  * Lines of ASCII words, LF-ended, of which empty ones mean nothing; a length announces that many raw bytes after
  * the LF.
  *     agent → driver   execute TOKEN LENGTH      then LENGTH bytes of code: valid UTF-8, no NUL
+ *                      save, restore, list, show TOKEN LENGTH    see below
  *     driver → agent   ready                     once, when it can run code
  *                      done TOKEN STATUS STATE   the turn is over: exit status 0…255; kept or lost
  * TOKEN is 16 hex digits, new for every turn and not to be guessed: a report with another token is ignored,
@@ -24,8 +25,33 @@
  * turn with its state kept and still reports "done". SIGINT outside a turn does nothing.
  * End of file on the control socket: the driver ends. A driver that ends or dies by itself reports nothing:
  * the agent sees the process end and says so.
+ *
+ * Other commands have the form of execute, end with "done", and come only while no turn runs. LENGTH bytes of
+ * payload are lines, each LF-ended: absolute paths of FIFOs, and a name. The agent has the reading side of a FIFO
+ * open before it says so (of STATE in restore both sides), so that no open waits for long; the driver closes each
+ * before it begins with the next.
+ *     save     STATE, REPORT  writes its state to the first, then the report to the second. The report is the
+ *                             commit mark: without a valid one nothing was saved. "done" says that turns can run
+ *                             again. python forks a copy of itself that writes, and says so at once: code of the
+ *                             user's (__reduce__, __getstate__) runs in the copy only. bash and node write first.
+ *     restore  STATE, REPORT  reads the first to its end, writes the report to the second
+ *     list     ANSWER         writes the JSON array of its variables, sorted by name, at most 500:
+ *                             {"name":string, "type":string, "size":u|null in bytes, "text":string}
+ *                             text is a short representation of at most 200 characters; {"more":u} comes last
+ *                             when that many were left out
+ *     show     ANSWER, NAME   writes {"name", "type", "size", "text":string, "truncated":bool}, text of at most
+ *                             20000 characters, or {"error":string}
+ * A report: {"ok":bool, "why":string|null when not ok, "version":string of the interpreter,
+ *            "libraries":{name:version}, "saved":u variables,
+ *            "skipped":[{"name":string, "why":string}] at most 100, "skipped_more":u}
+ * of which restore writes ok, why and skipped. list and show run no code that could change anything: python runs
+ * representations in a copy of itself. A copy, or a driver, that takes too long is killed.
  */
 
 #define DRIVER_CONTROL_FD 3
 #define DRIVER_TOKEN_LENGTH 16U
 #define DRIVER_LINE_MAX 128U
+
+#define DRIVER_REPORT_MAX (64U * 1024U)         /* bytes of a report */
+#define DRIVER_ANSWER_MAX (256U * 1024U)        /* bytes that list or show write */
+#define DRIVER_NAME_MAX 256U                    /* bytes of a variable's name */
