@@ -84,6 +84,23 @@ static void show_turns(json_object *s) {
         line_end(&l);
 }
 
+/* What comes first is what matters, but each says something else. */
+static void show_bounds(json_object *s) {
+        static const struct {
+                const char *key, *what;
+        } table[] = {
+                { "idle_left_usec",     "if it stays idle"     },
+                { "lifetime_left_usec", "until its lifetime is over" },
+                { "turn_left_usec",     "of turn time left"    },
+        };
+        Line l = { .name = "ends" };
+
+        for (size_t i = 0; i < ELEMENTSOF(table); i++)
+                if (has_value(s, table[i].key))
+                        line_add(&l, "%s %s", format_duration(get_uint(s, table[i].key)), table[i].what);
+        line_end(&l);
+}
+
 static void show_cpu(json_object *s) {
         Line l = { .name = "cpu" };
 
@@ -151,6 +168,7 @@ static void show_session(const Context *c, json_object *s) {
         show_text("created", format_time(get_uint(s, "created_usec")));
         show_text("idle", format_duration(get_uint(s, "idle_usec")));
         show_turns(s);
+        show_bounds(s);
         show_cpu(s);
         show_memory(s);
         show_processes(s);

@@ -43,9 +43,11 @@ static int read_background_jobs(const ConfigReader *r, const ConfigPlace *place,
                                 void *target);
 
 static const ConfigField session_fields[] = {
-        { "idle_timeout_seconds", CONFIG_SECONDS, offsetof(Config, session.idle_usec), 0.01,
+        { "idle_timeout_seconds", CONFIG_SECONDS, offsetof(Config, session.bounds.idle_usec), 0.01,
           LIMITS_SECONDS_CEILING, true },
-        { "max_lifetime_seconds", CONFIG_SECONDS, offsetof(Config, session.lifetime_usec), 0.01,
+        { "max_lifetime_seconds", CONFIG_SECONDS, offsetof(Config, session.bounds.lifetime_usec), 0.01,
+          LIMITS_SECONDS_CEILING, true },
+        { "turn_budget_seconds", CONFIG_SECONDS, offsetof(Config, session.bounds.turn_budget_usec), 0.01,
           LIMITS_SECONDS_CEILING, true },
         { "standby_after_seconds", CONFIG_SECONDS, offsetof(Config, session.standby_usec), 0.01,
           LIMITS_SECONDS_CEILING, true },
@@ -167,8 +169,11 @@ static int config_new(Config **ret) {
                 .max = limits_builtin_max,
                 .session = {
                         .standby_usec = 900 * USEC_PER_SEC,
-                        .idle_usec = 8 * 3600 * USEC_PER_SEC,
-                        .lifetime_usec = 24 * 3600 * USEC_PER_SEC,
+                        .bounds = {
+                                .idle_usec = 8 * 3600 * USEC_PER_SEC,
+                                .lifetime_usec = 24 * 3600 * USEC_PER_SEC,
+                                .turn_budget_usec = 8 * 3600 * USEC_PER_SEC,
+                        },
                         .reclaim_usec = 300 * USEC_PER_SEC,
                 },
                 .user = {

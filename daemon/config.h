@@ -6,6 +6,7 @@
  * so no file at all is a complete configuration.
  */
 
+#include "daemon/bounds.h"
 #include "daemon/environment.h"
 #include "daemon/limits.h"
 #include "lib/json.h"
@@ -16,9 +17,8 @@ typedef struct Config {
         Limits defaults;
         Limits max;
         struct {
-                uint64_t standby_usec;          /* these and reclaim_usec: USEC_INFINITY is never ("0" in the file) */
-                uint64_t idle_usec;
-                uint64_t lifetime_usec;
+                uint64_t standby_usec;          /* in all of these USEC_INFINITY is never ("0" in the file) */
+                Bounds bounds;                  /* of sessions that are made from now on */
                 uint64_t reclaim_usec;          /* how long a session is frozen before memory is taken back */
                 bool end_on_disconnect;
                 bool jobs_keep_awake;           /* live background jobs are not idle */

@@ -185,6 +185,8 @@ static int session_take_record(Session *s, SessionRecord *record) {
         s->turns = record->turns;
         s->turn_usec = record->turn_usec;
         s->workspace_mb = record->workspace_mb;
+        if (record->bounds.lifetime_usec > 0)
+                s->bounds = record->bounds;
         s->frozen_realtime = record->frozen_realtime;
         s->frozen_by = record->frozen_by;
         s->interpreters = (unsigned) record->interpreters;

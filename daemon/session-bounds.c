@@ -62,16 +62,27 @@ static void session_remove_on_time(Session *s, uint64_t now) {
 
 /* ---- bounds ---- */
 
-static uint64_t add_usec(uint64_t at, uint64_t delay) {
-        return delay == USEC_INFINITY ? USEC_INFINITY : at + delay;
+void session_arm_bounds(Session *s) {
+        s->bounds = s->manager->config->session.bounds;
+        if (!s->name)
+                s->bounds.idle_usec = SESSION_PARKED_USEC;
 }
 
-static uint64_t session_idle_bound(const Session *s) {
-        return s->name ? s->manager->config->session.idle_usec : SESSION_PARKED_USEC;
+BoundsUse session_bounds_use(const Session *s) {
+        return (BoundsUse){
+                .created = s->created,
+                .idle_since = s->idle_since,
+                .busy = session_is_busy(s),
+                .turn_usec = s->turn_usec,
+        };
+}
+
+void session_reap(Session *s, Bound b) {
+        session_end(s, bound_to_string(b));
 }
 
 static uint64_t session_next_deadline(const Session *s) {
-        const Config *config = s->manager->config;
+        const BoundsUse use = session_bounds_use(s);
         uint64_t next = USEC_INFINITY;
 
         if (s->state == SESSION_DEAD)
@@ -84,19 +95,16 @@ static uint64_t session_next_deadline(const Session *s) {
         if (s->state == SESSION_STARTING || s->attaching)
                 next = MIN(next, s->start_deadline);
         next = MIN(next, session_turns_next_deadline(s));
-        next = MIN(next, add_usec(s->created, config->session.lifetime_usec));
-        if (!session_is_busy(s))
-                next = MIN(next, add_usec(s->idle_since, session_idle_bound(s)));
+        next = MIN(next, bounds_next(&s->bounds, &use));
         return MIN(next, session_standby_next_deadline(s));
 }
 
 static void session_bounds_on_time(Session *s, uint64_t now) {
-        const Config *config = s->manager->config;
+        const BoundsUse use = session_bounds_use(s);
+        Bound hit = bounds_hit(&s->bounds, &use, now);
 
-        if (add_usec(s->created, config->session.lifetime_usec) <= now)
-                session_end(s, "lifetime");
-        else if (!session_is_busy(s) && add_usec(s->idle_since, session_idle_bound(s)) <= now)
-                session_end(s, "idle");
+        if (hit >= 0)
+                session_reap(s, hit);
         else
                 session_standby_on_time(s, now);
 }

@@ -59,3 +59,14 @@ void session_hits_after_turn(Session *s, Turn *t) {
         if (session_was_throttled(s, t))
                 session_hit(s, t, TURN_HIT_CPU);
 }
+
+/* The kernel takes the largest first, but where memory is all taken by files it may come to the agent. */
+bool session_hits_memory(Session *s) {
+        CgroupCounters now;
+
+        if (!s->cgroup || cgroup_read_counters(s->cgroup, &now) < 0 || now.oom_kills <= s->counters.oom_kills)
+                return false;
+        session_event(s, "limit_hit", turn_hit_to_string(TURN_HIT_MEMORY));
+        s->counters = now;
+        return true;
+}

@@ -22,6 +22,7 @@ void session_keep_full(Session *s, bool all) {
                 .name = s->name,
                 .environment = s->environment->name,
                 .limits = s->limits,
+                .bounds = s->bounds,
                 .workspace_mb = s->workspace_mb,
                 .frozen_realtime = s->frozen_realtime,
                 .frozen_by = s->frozen_by,

@@ -26,6 +26,9 @@ void session_event_usage(Session *s);
 /* session-bounds.c. session_arm_timer() makes sure that the timer fires by the earliest deadline there is;
  * cheap when it is armed for an earlier time already. */
 void session_arm_timer(Session *s);
+/* Those of the configuration become its own. */
+void session_arm_bounds(Session *s);
+void session_reap(Session *s, Bound b); /* it has hit one */
 int session_on_timer(sd_event_source *source, uint64_t usec, void *userdata);
 
 /* session-standby.c */
@@ -36,6 +39,7 @@ void session_standby_on_time(Session *s, uint64_t now);
 void session_read_throttled(Session *s); /* what was before is no matter of the next turn */
 void session_hits_before_turn(Session *s, uint64_t now);
 void session_hits_after_turn(Session *s, Turn *t);
+bool session_hits_memory(Session *s); /* since the last turn; told as an event */
 
 /* session-start.c */
 void session_start_on_time(Session *s, uint64_t now); /* retry or give up */

@@ -22,6 +22,14 @@ static const JsonField limits_table[] = {
         {},
 };
 
+/* Left out where there is no bound. */
+static const JsonField bounds_table[] = {
+        { "idle_usec", JSON_KIND_UINT, offsetof(Bounds, idle_usec) },
+        { "lifetime_usec", JSON_KIND_UINT, offsetof(Bounds, lifetime_usec) },
+        { "turn_budget_usec", JSON_KIND_UINT, offsetof(Bounds, turn_budget_usec) },
+        {},
+};
+
 static const JsonField turn_table[] = {
         { "number", JSON_KIND_UINT, offsetof(SessionRecordTurn, number), JSON_MANDATORY },
         { "code", JSON_KIND_BYTES, offsetof(SessionRecordTurn, code), JSON_MANDATORY },
@@ -42,7 +50,8 @@ static int put_table(json_object *o, const JsonField *table, const void *from) {
         for (const JsonField *f = table; r >= 0 && f->name; f++) {
                 const void *p = (const char *) from + f->offset;
 
-                if (f->kind == JSON_KIND_NUMBER && isinf(*(const double *) p))
+                if ((f->kind == JSON_KIND_NUMBER && isinf(*(const double *) p)) ||
+                    (f->kind == JSON_KIND_UINT && *(const uint64_t *) p == USEC_INFINITY))
                         continue;
                 if (f->kind == JSON_KIND_NUMBER)
                         r = json_put_number(o, f->name, *(const double *) p);
@@ -90,6 +99,7 @@ int session_record_to_json(const SessionRecord *r, json_object **ret) {
             json_put_string(o, "project", r->project) < 0 || json_put_string(o, "name", r->name) < 0 ||
             json_put_string(o, "environment", r->environment) < 0 ||
             put_object(o, "limits", limits_table, &r->limits) < 0 ||
+            (r->bounds.lifetime_usec > 0 && put_object(o, "bounds", bounds_table, &r->bounds) < 0) ||
             json_put_uint(o, "workspace_mb", r->workspace_mb) < 0 ||
             json_put_uint(o, "created_usec", r->created) < 0 ||
             json_put_uint(o, "created_realtime_usec", r->created_realtime) < 0 ||
@@ -153,6 +163,19 @@ static int parse_groups(json_object *array, SessionRecord *r) {
         return 0;
 }
 
+static int parse_bounds(json_object *o, Bounds *ret) {
+        Bounds b = { USEC_INFINITY, USEC_INFINITY, USEC_INFINITY };
+        int r;
+
+        r = json_dispatch(o, bounds_table, JSON_UNKNOWN_IGNORE, &b, NULL);
+        if (r < 0)
+                return r;
+        if (b.idle_usec == 0 || b.lifetime_usec == 0 || b.turn_budget_usec == 0)
+                return -EINVAL;
+        *ret = b;
+        return 0;
+}
+
 static int parse_state(const char *s, SessionState *ret) {
         for (SessionState k = 0; k < SESSION_DEAD; k++)
                 if (streq(s, session_state_to_string(k))) {
@@ -166,7 +189,7 @@ typedef struct Parsed {
         SessionRecord record;
         const char *state;
         uint64_t uid, gid, frozen_by;
-        json_object *groups, *limits, *turn, *history;
+        json_object *groups, *limits, *bounds, *turn, *history;
 } Parsed;
 
 static const JsonField record_table[] = {
@@ -178,6 +201,7 @@ static const JsonField record_table[] = {
         { "name", JSON_KIND_STRING, offsetof(Parsed, record.name) },
         { "environment", JSON_KIND_STRING, offsetof(Parsed, record.environment), JSON_MANDATORY },
         { "limits", JSON_KIND_OBJECT, offsetof(Parsed, limits), JSON_MANDATORY },
+        { "bounds", JSON_KIND_OBJECT, offsetof(Parsed, bounds) },
         { "workspace_mb", JSON_KIND_UINT, offsetof(Parsed, record.workspace_mb), JSON_MANDATORY },
         { "created_usec", JSON_KIND_UINT, offsetof(Parsed, record.created), JSON_MANDATORY },
         { "created_realtime_usec", JSON_KIND_UINT, offsetof(Parsed, record.created_realtime), JSON_MANDATORY },
@@ -219,6 +243,8 @@ static int parse_members(const char *id, Parsed *p) {
                 k = json_dispatch(p->limits, limits_table, JSON_UNKNOWN_IGNORE, &r->limits, NULL);
         if (k >= 0 && !limits_are_sane(&r->limits))
                 k = -EINVAL;
+        if (k >= 0 && p->bounds)
+                k = parse_bounds(p->bounds, &r->bounds);
         if (k >= 0 && p->turn)
                 k = json_dispatch(p->turn, turn_table, JSON_UNKNOWN_IGNORE, &r->turn, NULL);
         if (k >= 0)

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include "daemon/bounds.h"
 #include "daemon/environment.h"
 #include "daemon/history.h"
 #include "daemon/limits.h"
@@ -35,6 +36,7 @@ typedef struct SessionRecord {
         const char *name; /* NULL: none */
         const char *environment;
         Limits limits;
+        Bounds bounds; /* all 0: a daemon wrote it that did not know of them */
         uint64_t workspace_mb;
         uint64_t created;          /* CLOCK_MONOTONIC */
         uint64_t created_realtime;

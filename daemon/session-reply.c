@@ -71,6 +71,13 @@ static void write_frozen(JsonWriter *w, const Session *s) {
         write_known(w, "frozen_usec", by_hand, s->frozen_realtime);
 }
 
+static void write_left(JsonWriter *w, const char *key, const Session *s, Bound which, uint64_t now) {
+        const BoundsUse use = session_bounds_use(s);
+        uint64_t left = bounds_left(&s->bounds, &use, which, now);
+
+        write_known(w, key, left != USEC_INFINITY, left);
+}
+
 /* No bound is 0. */
 static void write_rate(JsonWriter *w, const char *key, double mbps) {
         json_write_number(w, key, isinf(mbps) ? 0 : mbps);
@@ -114,6 +121,9 @@ void session_reply_write(Session *s, bool details, JsonWriter *w, const char *ke
         json_write_uint(w, "created_usec", s->created_realtime);
         json_write_uint(w, "idle_usec", busy ? 0 : now - s->idle_since);
         json_write_uint(w, "turn_usec", s->turn_usec);
+        write_left(w, "idle_left_usec", s, BOUND_IDLE, now);
+        write_left(w, "lifetime_left_usec", s, BOUND_LIFETIME, now);
+        write_left(w, "turn_left_usec", s, BOUND_TURN_BUDGET, now);
         write_usage(w, s, now);
         write_details(w, s, details);
         write_frozen(w, s);

@@ -12,7 +12,7 @@
 #include "lib/log.h"
 
 static void session_record_turn(Session *s, Turn *t) {
-        s->turn_usec += MAX(t->duration_usec, USEC_PER_MSEC);
+        s->turn_usec += MAX(t->duration_usec, BOUND_TURN_USEC_MIN);
         if (t->told)
                 return;
         session_event_turn(s, t, t->timed_out ? "timed-out" : t->lost ? "state-lost" : NULL);
@@ -80,6 +80,35 @@ static void session_turn_over(Session *s) {
         session_arm_timer(s);
 }
 
+/* Whoever has used up all turn time does not get what the last of it was spent for (row L3). */
+static void session_withhold_turn(Session *s, Turn *t) {
+        _cleanup_json_ json_object *p = json_object_new_object();
+
+        if (!p || json_put_string(p, "session", s->name ?: s->id) < 0 ||
+            json_put_string(p, "reason", bound_to_string(BOUND_TURN_BUDGET)) < 0 ||
+            json_put_string(p, "message",
+                            "This turn used up the time that all turns of the session have together "
+                            "(session.turn_budget_seconds), so its result is withheld and the session has ended. "
+                            "The next run with this name starts a new one.") < 0)
+                log_oom();
+        turn_fail(t, "io.nixsandbox.SessionEnded", p);
+}
+
+static void session_warn_bounds(Session *s, Turn *t) {
+        const BoundsUse use = session_bounds_use(s);
+        uint64_t now = now_monotonic();
+        Bound near = bounds_near(&s->bounds, &use, now);
+
+        if (near >= 0 && turn_describe_bound(t, near, bounds_left(&s->bounds, &use, near, now)) < 0)
+                log_oom();
+}
+
+static bool session_is_out_of_turn_time(const Session *s) {
+        const BoundsUse use = session_bounds_use(s);
+
+        return bounds_left(&s->bounds, &use, BOUND_TURN_BUDGET, /* now= */ 0) == 0;
+}
+
 static void on_result(AgentLink *l, const AgentResult *result, void *userdata) {
         Session *s = userdata;
         Turn *t = TAKE_PTR(s->running);
@@ -98,6 +127,13 @@ static void on_result(AgentLink *l, const AgentResult *result, void *userdata) {
         r = turn_take_result(t, result);
         if (r >= 0) {
                 session_record_turn(s, t);
+                if (session_is_out_of_turn_time(s)) {
+                        session_withhold_turn(s, t);
+                        (void) turn_free(t);
+                        session_reap(s, BOUND_TURN_BUDGET);
+                        return;
+                }
+                session_warn_bounds(s, t);
                 r = turn_answer(t, 0);
         }
         if (r < 0) {

@@ -76,6 +76,14 @@ void session_turns_on_hello(Session *s) {
         session_turns_dispatch(s);
 }
 
+/* No turn gets more time than is left for all of them. */
+static uint64_t session_turn_timeout(const Session *s, const Turn *t) {
+        const BoundsUse use = session_bounds_use(s);
+        uint64_t left = bounds_left(&s->bounds, &use, BOUND_TURN_BUDGET, /* now= */ 0);
+
+        return MIN(t->timeout_usec, MAX(left, BOUND_TURN_USEC_MIN));
+}
+
 void session_turns_dispatch(Session *s) {
         Turn *t;
         int r;
@@ -99,7 +107,7 @@ void session_turns_dispatch(Session *s) {
         r = agent_link_execute(s->agent, &(AgentRequest){
                                                          .turn = t->number,
                                                          .interpreter = t->interpreter,
-                                                         .timeout_usec = t->timeout_usec,
+                                                         .timeout_usec = session_turn_timeout(s, t),
                                                          .origin = session_origin_to_string(t->origin),
                                                          .tag = t->tag,
                                                          .code = t->code,

@@ -104,6 +104,7 @@ int session_alloc(Manager *m, const SessionRequest *request, const char *id, Ses
                         return -ENOMEM;
                 s->turn_context.session_name = s->name;
         }
+        session_arm_bounds(s);
         r = peer_cred_copy(request->peer, &s->peer);
         if (r < 0)
                 return r;
@@ -268,5 +269,5 @@ int session_set_client(Session *s, const PeerCred *peer) {
 
 void session_on_agent_gone(Session *s, const char *why) {
         log_warning("Session %s of uid %u is over: %s.", s->id, (unsigned) s->user->uid, why);
-        session_end(s, "crashed");
+        session_end(s, session_hits_memory(s) ? "limit" : "crashed");
 }

@@ -10,6 +10,7 @@
  * frees it. Until then the object lives on in the state STOPPING.
  */
 
+#include "daemon/bounds.h"
 #include "daemon/cgroup.h"
 #include "daemon/environment.h"
 #include "daemon/history.h"
@@ -65,10 +66,11 @@ typedef struct Session {
         Turn *parked;       /* finished, answered early to its caller: Wait takes it */
         uint64_t backstop;  /* the running turn must be over by then; 0: none runs */
         uint64_t turns;     /* numbers given so far */
-        uint64_t turn_usec; /* of all turns */
+        uint64_t turn_usec; /* of all turns, each at least BOUND_TURN_USEC_MIN */
         History history;
 
-        /* Bounds, on CLOCK_MONOTONIC. */
+        /* Times on CLOCK_MONOTONIC. */
+        Bounds bounds;
         uint64_t created;
         uint64_t created_realtime;
         uint64_t ended;      /* when session_end() was called */
@@ -149,6 +151,9 @@ int session_thaw(Session *s, const uid_t *by);
 /* Changes the limits of a living session and what its user is charged for. On failure nothing is changed.
  * -ENODEV: an IO bound, and no block device here takes one. */
 int session_set_limits(Session *s, const Limits *limits, uid_t by);
+
+/* What is held against its bounds. */
+BoundsUse session_bounds_use(const Session *s);
 
 static inline bool session_is_busy(const Session *s) {
         return s->running || s->queue_first;

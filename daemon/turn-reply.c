@@ -240,3 +240,13 @@ int turn_describe_hit(Turn *t, const Limits *limits, uint64_t workspace_mb, Turn
                 return -EINVAL;
         }
 }
+
+int turn_describe_bound(Turn *t, Bound bound, uint64_t left_usec) {
+        const char *what = bound == BOUND_TURN_BUDGET ? "of turn time is left for the session; then it ends"
+                                                      : "is left until the session ends";
+
+        if (left_usec >= 120 * USEC_PER_SEC)
+                return turn_add_notice(t, "%" PRIu64 " min %s (%s).", left_usec / (60 * USEC_PER_SEC), what,
+                                       bound_to_string(bound));
+        return turn_add_notice(t, "%" PRIu64 " s %s (%s).", left_usec / USEC_PER_SEC, what, bound_to_string(bound));
+}

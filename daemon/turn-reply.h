@@ -6,6 +6,7 @@
  * Each sentence says what happened, what was kept or lost, and what to do next.
  */
 
+#include "daemon/bounds.h"
 #include "daemon/limits.h"
 #include "daemon/turn.h"
 
@@ -31,3 +32,5 @@ typedef enum TurnHit {
 const char *turn_hit_to_string(TurnHit h);
 /* Adds the sentence about one. workspace_mb: how large /workspace is. */
 int turn_describe_hit(Turn *t, const Limits *limits, uint64_t workspace_mb, TurnHit hit);
+/* Adds that only so much is left until a bound ends the session. */
+int turn_describe_bound(Turn *t, Bound bound, uint64_t left_usec);

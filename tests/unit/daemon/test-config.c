@@ -49,8 +49,9 @@ Test(config, builtin) {
         cr_assert_eq(c->defaults.memory_mb, 512);
         cr_assert_eq(c->max.timeout_usec, 3600 * USEC_PER_SEC);
         cr_assert_eq(c->session.standby_usec, 900 * USEC_PER_SEC);
-        cr_assert_eq(c->session.idle_usec, 8 * 3600 * USEC_PER_SEC);
-        cr_assert_eq(c->session.lifetime_usec, 24 * 3600 * USEC_PER_SEC);
+        cr_assert_eq(c->session.bounds.idle_usec, 8 * 3600 * USEC_PER_SEC);
+        cr_assert_eq(c->session.bounds.lifetime_usec, 24 * 3600 * USEC_PER_SEC);
+        cr_assert_eq(c->session.bounds.turn_budget_usec, 8 * 3600 * USEC_PER_SEC);
         cr_assert_not(c->session.end_on_disconnect);
         cr_assert_eq(c->user.sessions_max, 256);
         cr_assert_eq(c->user.connections_max, 256);
@@ -90,8 +91,8 @@ Test(config, everything) {
         cr_assert_float_eq(c->defaults.cpus, 0.5, 1e-9);
         cr_assert_eq(c->defaults.processes, 99);
         cr_assert_eq(c->max.disk_mb, 20);
-        cr_assert_eq(c->session.idle_usec, USEC_INFINITY);
-        cr_assert_eq(c->session.lifetime_usec, 250 * USEC_PER_MSEC);
+        cr_assert_eq(c->session.bounds.idle_usec, USEC_INFINITY);
+        cr_assert_eq(c->session.bounds.lifetime_usec, 250 * USEC_PER_MSEC);
         cr_assert(c->session.end_on_disconnect);
         cr_assert_eq(c->session.reclaim_usec, 60 * USEC_PER_SEC);
         cr_assert(c->session.jobs_keep_awake);
@@ -131,7 +132,7 @@ Test(config, written_and_read_back) {
                 second = text_of(again);
                 cr_assert_str_eq(first, second);
                 cr_assert_eq(c->defaults.timeout_usec, again->defaults.timeout_usec);
-                cr_assert_eq(c->session.idle_usec, again->session.idle_usec);
+                cr_assert_eq(c->session.bounds.idle_usec, again->session.bounds.idle_usec);
                 for (size_t k = 0; k < environment_table_size(c->environments); k++)
                         cr_assert_eq(environment_table_get(c->environments, k)->is_preset,
                                      environment_table_get(again->environments, k)->is_preset);
