@@ -167,6 +167,10 @@ int history_from_json(History *h, json_object *array) {
         return r;
 }
 
+uint64_t history_last_turn(const History *h) {
+        return h->last ? h->last->turn : 0;
+}
+
 void history_done(History *h) {
         while (h->first)
                 history_drop_first(h);

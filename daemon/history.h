@@ -10,7 +10,7 @@
 #include "lib/macro.h"
 
 #define HISTORY_ENTRIES_MAX 256U
-#define HISTORY_CODE_MAX (4 * KIB)
+#define HISTORY_CODE_MAX (16 * KIB)
 #define HISTORY_TOTAL_MAX (64 * KIB)
 
 typedef struct HistoryEntry HistoryEntry;
@@ -39,4 +39,6 @@ int history_add(History *h, const HistoryRecord *record);
 int history_to_json(const History *h, json_object **ret);
 /* Adds the entries of such an array. -EINVAL. */
 int history_from_json(History *h, json_object *array);
+/* The number of the newest one; 0: there is none. */
+uint64_t history_last_turn(const History *h);
 void history_done(History *h);

@@ -146,7 +146,7 @@ static void reload_execute(Reload *r) {
         reload_answer_waiters(r, NULL);
         for (Session *s = m->sessions; s; s = s->next)
                 if (session_is_live(s))
-                        session_keep_full(s, /* all= */ true);
+                        session_keep(s);
         m->events.sink = NULL;
         m->audit = audit_free(m->audit);
 

@@ -96,6 +96,8 @@ static uint64_t session_next_deadline(const Session *s) {
                 next = MIN(next, s->start_deadline);
         next = MIN(next, session_turns_next_deadline(s));
         next = MIN(next, bounds_next(&s->bounds, &use));
+        if (s->keep_at > 0)
+                next = MIN(next, s->keep_at);
         return MIN(next, session_standby_next_deadline(s));
 }
 
@@ -116,6 +118,8 @@ int session_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
         s->timer_at = USEC_INFINITY;
         if (s->state == SESSION_STARTING)
                 session_start_on_time(s, now);
+        if (session_is_live(s))
+                session_keep_on_time(s, now);
         if (session_is_live(s))
                 session_attach_on_time(s, now);
         if (session_is_live(s))

@@ -10,7 +10,10 @@
 #include "daemon/session-private.h"
 #include "lib/log.h"
 
-void session_keep_full(Session *s, bool all) {
+/* What turns change is kept a while after the first of them, so that many in a row cost one record. */
+#define KEEP_DELAY_USEC (2 * USEC_PER_SEC)
+
+void session_keep(Session *s) {
         const Turn *t = s->running;
         SessionRecord record = {
                 .id = s->id,
@@ -34,19 +37,18 @@ void session_keep_full(Session *s, bool all) {
                 .pid = (uint64_t) s->pid,
                 .turns = s->turns,
                 .turn_usec = s->turn_usec,
+                .history = s->history,
         };
         int r;
 
-        if (all) {
-                record.history = s->history;
-                if (t)
-                        record.turn = (SessionRecordTurn){
-                                .number = t->number,
-                                .code = { t->code, history_code_size(t->code, t->code_size) },
-                                .notice = { buffer_data(&t->notice), buffer_size(&t->notice) },
-                        };
-        }
+        if (t)
+                record.turn = (SessionRecordTurn){
+                        .number = t->number,
+                        .code = { t->code, history_code_size(t->code, t->code_size) },
+                        .notice = { buffer_data(&t->notice), buffer_size(&t->notice) },
+                };
 
+        s->keep_at = 0;
         r = record_directory_write(&s->manager->records, &record);
         if (r < 0)
                 (void) log_warning_errno(r,
@@ -55,8 +57,16 @@ void session_keep_full(Session *s, bool all) {
                                          s->id);
 }
 
-void session_keep(Session *s) {
-        session_keep_full(s, /* all= */ false);
+void session_keep_later(Session *s) {
+        if (s->keep_at > 0 || !s->manager->adoptable)
+                return;
+        s->keep_at = now_monotonic() + KEEP_DELAY_USEC;
+        session_arm_timer(s);
+}
+
+void session_keep_on_time(Session *s, uint64_t now) {
+        if (s->keep_at > 0 && s->keep_at <= now)
+                session_keep(s);
 }
 
 void session_keep_socket(Session *s, int fd) {

@@ -49,6 +49,8 @@ void session_drop_jail(Session *s);                   /* forget link, pid and de
 int session_watch_jail(Session *s);                   /* for its end */
 
 /* session-keep.c */
+void session_keep_later(Session *s); /* what the next daemon had better know, but need not */
+void session_keep_on_time(Session *s, uint64_t now);
 void session_keep_socket(Session *s, int fd);
 void session_forget_socket(Session *s);
 void session_forget(Session *s);

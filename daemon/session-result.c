@@ -11,17 +11,11 @@
 #include "daemon/turn-reply.h"
 #include "lib/log.h"
 
-static void session_record_turn(Session *s, Turn *t) {
-        s->turn_usec += MAX(t->duration_usec, BOUND_TURN_USEC_MIN);
-        if (t->told)
+/* Of a turn that was over before this daemon began, the code may not be known. */
+static void session_note_turn(Session *s, const Turn *t) {
+        if (!s->name || (t->told && (t->code_size == 0 || history_last_turn(&s->history) >= t->number)))
                 return;
-        session_event_turn(s, t, t->timed_out ? "timed-out" : t->lost ? "state-lost" : NULL);
-
-        s->interpreters = t->lost ? s->interpreters & ~(1U << t->interpreter) : s->interpreters | 1U << t->interpreter;
-        session_hits_after_turn(s, t);
-
-        if (s->name &&
-            history_add(&s->history, &(HistoryRecord){
+        if (history_add(&s->history, &(HistoryRecord){
                                                      .turn = t->number,
                                                      .interpreter = interpreter_to_string(t->interpreter),
                                                      .code = t->code,
@@ -31,6 +25,18 @@ static void session_record_turn(Session *s, Turn *t) {
                                                      .time_usec = t->started_realtime,
                                      }) < 0)
                 log_oom();
+}
+
+static void session_record_turn(Session *s, Turn *t) {
+        s->turn_usec += MAX(t->duration_usec, BOUND_TURN_USEC_MIN);
+        session_note_turn(s, t);
+        if (t->told)
+                return;
+        session_event_turn(s, t, t->timed_out ? "timed-out" : t->lost ? "state-lost" : NULL);
+
+        s->interpreters = t->lost ? s->interpreters & ~(1U << t->interpreter) : s->interpreters | 1U << t->interpreter;
+        session_hits_after_turn(s, t);
+        session_keep_later(s);
 }
 
 /* The interpreter could not run at all: that is the caller's error, not a turn that failed. */

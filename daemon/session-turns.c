@@ -116,6 +116,7 @@ void session_turns_dispatch(Session *s) {
         if (r < 0)
                 return session_turns_lose_agent(s, "it does not take requests");
         session_set_backstop(s, t);
+        session_keep_later(s);
 }
 
 void session_enqueue(Session *s, Turn *t) {

@@ -76,6 +76,7 @@ typedef struct Session {
         uint64_t ended;      /* when session_end() was called */
         uint64_t idle_since; /* end of the last turn */
         uint64_t freeze_check_at;  /* whether the kernel has frozen it is looked at then; 0: is known */
+        uint64_t keep_at;          /* its record is brought up to date then; 0: it is */
         uint64_t reclaim_at;       /* memory is taken back from what is frozen then; 0: not */
         uint64_t frozen_realtime;  /* state FROZEN: since when, and by whom */
         uid_t frozen_by;
@@ -140,8 +141,6 @@ bool session_interrupt(Session *s);
 
 /* Brings its record up to date: after anything that another daemon would have to know. */
 void session_keep(Session *s);
-/* The same before a reload, with all that can be kept. */
-void session_keep_full(Session *s, bool all);
 
 /* Freeze by hand and undo it, for the peer who asked (NULL: nobody did, a turn wants it awake). -EBUSY while a
  * turn runs or waits; -EOPNOTSUPP without a freezer. */

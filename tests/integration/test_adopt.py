@@ -129,6 +129,34 @@ def test_one_crash_after_another(service):
     assert d.show("a")["turns"] == 8
 
 
+def history(d, name):
+    return [(e["turn"], e["code"], e["exit_code"]) for e in d.call("History", session=name, project="/test")["entries"]]
+
+
+def kept_record(d, sid):
+    with open(record(d, sid), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def test_history_survives(service):
+    """It is written a while after turns, once for many, with the code of the one that runs."""
+    d = service()
+    sid = d.run("n=1", "a")["id"]
+    d.run("exit 3", "a")
+    link = d.begin("until [ -e go ]; do sleep 0.05; done # third", "a")
+    wait_for(lambda: kept_record(d, sid).get("turn", {}).get("number") == 3)
+    d.restart()
+    link.close()
+    assert history(d, "a") == [(1, "n=1", 0), (2, "exit 3", 3)]
+    d.call("Interrupt", session=sid)
+    d.call("Wait", session="a", project="/test")
+    assert history(d, "a")[2:] == [(3, "until [ -e go ]; do sleep 0.05; done # third", 130)]
+    wait_for(lambda: len(kept_record(d, sid)["history"]) == 3)
+    d.call("Freeze", session=sid)
+    d.restart()
+    assert len(history(d, "a")) == 3
+
+
 def test_twenty_sessions(service):
     d = service()
     for i in range(20):
