@@ -66,7 +66,8 @@ _sandboxctl() {
                 return
                 ;;
         run) options="-e --env -i --interpreter -s --session --timeout --memory --cpus" ;;
-        list | show | stats | set | history) options=-a ;;
+        list | show | stats | set) options=-a ;;
+        history) options="-a --replay" ;;
         top) options="-a -b -d -n" ;;
         kill | freeze | thaw | interrupt) options="-a --all --user -y --yes" ;;
         events) options="-a -f" ;;

@@ -68,6 +68,7 @@ complete -c sandboxctl -n '__sandboxctl_verb_is run' -s s -l session -x -a '(__s
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -l timeout -x -d 'Seconds for the turn'
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -l memory -x -d 'Memory limit in MB'
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -l cpus -x -d 'CPU limit'
+complete -c sandboxctl -n '__sandboxctl_verb_is history' -l replay -x -d 'Run the turns again in a new session'
 
 set -l several kill freeze thaw interrupt
 complete -c sandboxctl -n "__sandboxctl_verb_is list top show stats set history events $several" -s a -d "Other users' sessions, too"

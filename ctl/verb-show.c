@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* show: all about one session, a line for each subject; history: its turns. */
+/* show: all about one session, a line for each subject. */
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,7 +11,6 @@
 #include "ctl/format.h"
 #include "ctl/select.h"
 #include "ctl/session-view.h"
-#include "ctl/table.h"
 #include "ctl/verbs.h"
 #include "lib/buffer.h"
 
@@ -196,44 +195,4 @@ int verb_show(Context *c, int argc, char *argv[]) {
         if (r == 0 && !done && json_object_object_get_ex(reply.parameters, "session", &session))
                 show_session(c, session);
         return r;
-}
-
-static void add_turn(Table *t, json_object *e) {
-        const char *code = get_string(e, "code", "");
-        size_t line = strcspn(code, "\n");
-
-        table_add(t, "%" PRIu64, get_uint(e, "turn"));
-        table_add(t, "%s", format_time(get_uint(e, "time_usec")));
-        table_add(t, "%s", get_string(e, "interpreter", "-"));
-        table_add(t, "%" PRIu64, get_uint(e, "exit_code"));
-        table_add(t, "%.0f ms", get_number(e, "duration_ms"));
-        table_add(t, "%.*s%s", (int) MIN(line, (size_t) 70), code, line > 70 || code[line] ? " …" : "");
-}
-
-int verb_history(Context *c, int argc, char *argv[]) {
-        static const char *const titles[] = { ">TURN", "TIME", "INTERPRETER", ">EXIT", ">TOOK", "CODE" };
-        _cleanup_(varlink_reply_done) VarlinkReply reply = {};
-        _cleanup_(table_freep) Table *t = NULL;
-        json_object *entries, *p;
-        bool done;
-        int r;
-
-        r = parse_one(c, argc, argv, &p);
-        if (r == 0)
-                r = fetch(c, "io.nixsandbox.History", p, &reply, &done);
-        if (r != 0 || done)
-                return r;
-
-        entries = get_array(reply.parameters, "entries");
-        t = table_new();
-        for (size_t i = 0; i < ELEMENTSOF(titles); i++)
-                table_column(t, titles[i]);
-        for (size_t i = 0; i < json_object_array_length(entries); i++)
-                add_turn(t, json_object_array_get_idx(entries, i));
-
-        if (table_rows(t) == 0)
-                puts("No turns yet.");
-        else
-                table_print(t, terminal_columns());
-        return EXIT_SUCCESS;
 }
