@@ -30,16 +30,24 @@ void launch_init(void) {
                 oom_score_self = atoi(text);
 }
 
-/* Best effort: where it fails, the kernel may choose the agent, and the session ends with it. */
 static void oom_score_set(int value) {
         char text[16];
         int n;
 
-        if (oom_fd < 0 || oom_score_self >= OOM_SCORE_CHILD)
+        if (oom_fd < 0)
                 return;
 
         n = snprintf(text, sizeof(text), "%d", value);
         (void) !pwrite(oom_fd, text, (size_t) n, 0);
+}
+
+void launch_oom_score_raise(int value) {
+        if (oom_score_self < value)
+                oom_score_set(value);
+}
+
+void launch_oom_score_restore(void) {
+        oom_score_set(oom_score_self);
 }
 
 static _noreturn_ void child_run(const char *const argv[], const int fds[LAUNCH_FDS], volatile int *reterr) {
@@ -61,13 +69,13 @@ int launch_process(const char *const argv[], const int fds[LAUNCH_FDS], pid_t *r
         pid_t pid;
 
         /* The child inherits the agent's value. It could not set it itself: it is not dumpable either. */
-        oom_score_set(OOM_SCORE_CHILD);
+        launch_oom_score_raise(OOM_SCORE_CHILD);
         pid = vfork();
         if (pid == 0)
                 child_run(argv, fds, &error);
         if (pid < 0)
                 error = errno;
-        oom_score_set(oom_score_self);
+        launch_oom_score_restore();
 
         if (error == 0)
                 *ret = pid;

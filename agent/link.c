@@ -7,11 +7,57 @@
 
 #include "agent/link.h"
 #include "lib/agent-protocol.h"
+#include "lib/fd-util.h"
 
 #define RECEIVE_SIZE (64 * KIB)
 
+static void link_add_fd(Link *l, int fd) {
+        if (l->n_fds < LINK_FDS_MAX)
+                l->fds[l->n_fds++] = fd;
+        else
+                (void) safe_close(fd);
+}
+
+/* One that was lost at the limit of descriptors keeps its place: the next one is another operation's. */
+static void link_add_fds(Link *l, struct msghdr *message) {
+        for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+                const int *fds = (const int *) CMSG_DATA(c);
+
+                if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+                        continue;
+                for (size_t i = 0; i < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++)
+                        link_add_fd(l, fds[i]);
+        }
+        if (message->msg_flags & MSG_CTRUNC)
+                link_add_fd(l, -EBADF);
+}
+
+int link_take_fd(Link *l) {
+        int fd;
+
+        if (l->n_fds == 0)
+                return -EBADF;
+
+        fd = l->fds[0];
+        memmove(l->fds, l->fds + 1, --l->n_fds * sizeof(*l->fds));
+        return fd;
+}
+
+void link_drop_fds(Link *l) {
+        while (l->n_fds > 0)
+                (void) safe_close(link_take_fd(l));
+}
+
 /* One piece. *ret_more: there may be another behind it. */
 static int link_receive_piece(Link *l, bool *ret_more) {
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(LINK_FDS_MAX * sizeof(int))];
+        struct iovec part;
+        struct msghdr message = {
+                .msg_iov = &part,
+                .msg_iovlen = 1,
+                .msg_control = control,
+                .msg_controllen = sizeof(control),
+        };
         size_t size;
         ssize_t n;
         char *p;
@@ -24,10 +70,14 @@ static int link_receive_piece(Link *l, bool *ret_more) {
         if (r < 0)
                 return r;
 
-        n = recv(l->fd, p, size, MSG_DONTWAIT);
+        part = (struct iovec) { p, size };
+        n = recvmsg(l->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         r = n < 0 ? -errno : n == 0 ? -ECONNRESET : 0;
+        if (n > 0)
+                link_add_fds(l, &message);
         buffer_commit(&l->in, n > 0 ? (size_t) n : 0);
-        *ret_more = n == (ssize_t) size;
+        /* A read ends with a descriptor, whatever is behind it. */
+        *ret_more = n == (ssize_t) size || (n > 0 && message.msg_controllen > 0);
         return r == -EAGAIN || r == -EINTR ? 0 : r;
 }
 
@@ -45,7 +95,7 @@ int link_receive(Link *l) {
  * A daemon that takes over sends this one frame and waits, so it is the end of what was received. No request
  * ends so: neither JSON nor code has NUL or 0xFF, and no turn has this number.
  */
-static bool link_ends_with_attach(const Link *l) {
+bool link_has_attach(const Link *l) {
         uint8_t header[FRAME_HEADER_SIZE];
         size_t size = buffer_size(&l->in);
 
@@ -59,7 +109,7 @@ int link_peek(Link *l, Frame *ret) {
         Buffer before = l->in;
         int r;
 
-        if (!link_ends_with_attach(l))
+        if (!link_has_attach(l))
                 return frame_peek(&l->in, AGENT_REQUEST_MAX, ret);
 
         before.end -= AGENT_ATTACH_SIZE;
@@ -72,6 +122,8 @@ int link_peek(Link *l, Frame *ret) {
 
 void link_next(Link *l, const Frame *f) {
         buffer_consume(&l->in, frame_length(f));
+        if (buffer_size(&l->in) == 0)
+                link_drop_fds(l);       /* of no frame that there was */
 }
 
 int link_flush(Link *l) {

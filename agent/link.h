@@ -12,10 +12,15 @@
 /* Over this, output pipes are not read until the daemon has taken some of it. */
 #define LINK_CONGESTED_SIZE (1 * MIB)
 
+/* Descriptors that came for operations whose frames are not read yet. The daemon sends one at a time. */
+#define LINK_FDS_MAX 4U
+
 typedef struct Link {
         int fd;
         Buffer in;
         Buffer out;
+        int fds[LINK_FDS_MAX];          /* -EBADF: one came, and could not be taken */
+        size_t n_fds;
 } Link;
 
 /* Reads what is there, at most one request. -ECONNRESET: the daemon is gone. */
@@ -24,6 +29,13 @@ int link_receive(Link *l);
  * dropped. */
 int link_peek(Link *l, Frame *ret);
 void link_next(Link *l, const Frame *f);
+/* Whether another daemon takes over, by a frame that link_peek() will come to. */
+bool link_has_attach(const Link *l);
+
+/* The descriptor that came with the frame that was peeked, or -EBADF. */
+int link_take_fd(Link *l);
+/* Those of a daemon that is gone. */
+void link_drop_fds(Link *l);
 
 /* Writes as much as the socket takes. -ECONNRESET: the daemon is gone. */
 int link_flush(Link *l);

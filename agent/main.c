@@ -26,7 +26,6 @@
  */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,8 +37,9 @@
 #include <unistd.h>
 
 #include "agent/children.h"
-#include "agent/launch.h"
 #include "agent/link.h"
+#include "agent/operation.h"
+#include "agent/setup.h"
 #include "agent/turn.h"
 #include "lib/fd-util.h"
 #include "lib/log.h"
@@ -47,12 +47,12 @@
 
 /* Buffers from this size on, and unused heap of more, go back to the kernel at once when freed. */
 #define BIG_SIZE (64 * 1024)
-#define PLACEHOLDER_FD (LAUNCH_FDS - 1)
 
 /* What is waited for: of the agent, then of each interpreter. */
 enum {
         WATCH_LINK,
         WATCH_SIGNAL,
+        WATCH_CHANNEL,
         _WATCH_AGENT_MAX,
 
         WATCH_CONTROL = 0,
@@ -77,6 +77,7 @@ typedef struct Agent {
         SpoolDirectory spools;
         Interpreter interpreters[INTERPRETERS_MAX];
         Turn turn;
+        Operation operation;
 } Agent;
 
 /* Tells the kernel what has changed, which between turns of a session is nothing. fd -EBADF: none. */
@@ -105,6 +106,9 @@ static int agent_watch_all(Agent *a) {
         r = agent_watch(a, WATCH_LINK, a->link.fd, EPOLLIN | (link_has_unsent(&a->link) ? EPOLLOUT : 0), 0);
         if (r >= 0)
                 r = agent_watch(a, WATCH_SIGNAL, a->signal_fd, EPOLLIN, 0);
+        if (r >= 0)
+                r = agent_watch(a, WATCH_CHANNEL, operation_watched_fd(&a->operation), /* events= */ 0,
+                                (pid_t) a->operation.id);
 
         for (size_t k = 0; k < INTERPRETERS_MAX; k++) {
                 const Interpreter *i = &a->interpreters[k];
@@ -134,6 +138,23 @@ static int agent_on_interpreter(Agent *a, Interpreter *i, const uint32_t events[
         return r;
 }
 
+static int agent_on_death(Agent *a, pid_t pid, int status) {
+        Interpreter *i = interpreter_find_pid(a->interpreters, pid);
+        int r;
+
+        r = turn_on_death(&a->turn, pid, status);
+        if (r >= 0 && i)
+                r = operation_on_interpreter_ended(&a->operation, i);
+        return r < 0 ? r : operation_on_death(&a->operation, pid, status);
+}
+
+/* A report that is not of the turn. */
+static int agent_on_other_report(Interpreter *i, const Report *report, void *userdata) {
+        Agent *a = userdata;
+
+        return operation_on_report(&a->operation, i, report);
+}
+
 /* Orphans of the whole jail end up here, too. A process is looked at before it is reaped, so that its pid
  * is not another's yet. */
 static int agent_on_signal(Agent *a) {
@@ -150,7 +171,7 @@ static int agent_on_signal(Agent *a) {
                         return 0;
 
                 status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
-                r = turn_on_death(&a->turn, info.si_pid, status);
+                r = agent_on_death(a, info.si_pid, status);
                 (void) waitpid(info.si_pid, NULL, 0);
                 if (r < 0)
                         return r;
@@ -162,6 +183,10 @@ static int agent_on_attach(Agent *a, const Frame *f) {
         Buffer *out = &a->link.out;
         int r;
 
+        r = operation_give_up(&a->operation);
+        if (r < 0)
+                return r;
+        link_drop_fds(&a->link);
         buffer_consume(out, buffer_size(out));
         r = buffer_append(out, f->payload, f->size);
         return r < 0 ? r : kept_replay(&a->turn.kept, out);
@@ -171,6 +196,8 @@ static int agent_on_frame(Agent *a, const Frame *f) {
         switch (f->type) {
         case AGENT_FRAME_ATTACH:
                 return agent_on_attach(a, f);
+        case AGENT_FRAME_OPERATE:
+                return operation_begin(&a->operation, f->turn, f->payload, f->size, link_take_fd(&a->link));
         case AGENT_FRAME_REQUEST:
                 return turn_begin(&a->turn, f->turn, f->payload, f->size);
         case AGENT_FRAME_INTERRUPT:
@@ -180,19 +207,19 @@ static int agent_on_frame(Agent *a, const Frame *f) {
         }
 }
 
-static int agent_on_link(Agent *a) {
+/* What was received, but for what an operation makes wait. */
+static int agent_on_frames(Agent *a) {
         Frame f;
-        int r;
+        int r = 0;
 
-        r = link_receive(&a->link);
-        if (r < 0)
-                return r;
-
-        while ((r = link_peek(&a->link, &f)) > 0) {
+        if (link_has_attach(&a->link))
+                r = operation_give_up(&a->operation);
+        while (r >= 0 && (r = link_peek(&a->link, &f)) > 0) {
+                if (f.type == AGENT_FRAME_REQUEST && operation_holds_turns(&a->operation))
+                        return 0;
                 r = agent_on_frame(a, &f);
-                if (r < 0)
-                        return r;
-                link_next(&a->link, &f);
+                if (r >= 0)
+                        link_next(&a->link, &f);
         }
 
         return r;
@@ -200,7 +227,7 @@ static int agent_on_link(Agent *a) {
 
 /* In milliseconds, rounded up; -1: for ever. */
 static int agent_timeout(const Agent *a) {
-        uint64_t deadline = turn_deadline(&a->turn), now;
+        uint64_t deadline = MIN(turn_deadline(&a->turn), operation_deadline(&a->operation)), now;
 
         if (deadline == USEC_INFINITY)
                 return -1;
@@ -245,12 +272,18 @@ static int agent_iterate(Agent *a) {
                                          events + _WATCH_AGENT_MAX + k * _WATCH_INTERPRETER_MAX);
         if (r >= 0 && events[WATCH_SIGNAL])
                 r = agent_on_signal(a);
+        if (r >= 0 && events[WATCH_CHANNEL])
+                r = operation_on_channel(&a->operation);
         if (r >= 0 && events[WATCH_LINK] & (EPOLLIN | EPOLLHUP | EPOLLERR))
-                r = agent_on_link(a);
+                r = link_receive(&a->link);
+        if (r >= 0)
+                r = agent_on_frames(a);
 
         /* After all that has happened: of a jail that was frozen past its time, a turn that is done is done. */
         if (r >= 0 && turn_deadline(&a->turn) <= now_monotonic())
                 r = turn_on_deadline(&a->turn);
+        if (r >= 0 && operation_deadline(&a->operation) <= now_monotonic())
+                r = operation_on_deadline(&a->operation);
 
         return r < 0 ? r : link_flush(&a->link);
 }
@@ -267,52 +300,6 @@ static void agent_kill_all(const Agent *a) {
                 }
 }
 
-/* Moves the socket out of the way of 0 to 3, closes all else from 3 on, and makes 3 a place that stays
- * taken: no descriptor that a child is to have as 0…3 may itself be one of them. */
-static int agent_take_socket(const char *argument, int *ret) {
-        _cleanup_close_ int null = -EBADF;
-        uint64_t given;
-        int fd, r;
-
-        r = parse_u64(argument, &given);
-        if (r < 0 || given > INT32_MAX)
-                return -EINVAL;
-
-        fd = fcntl((int) given, F_DUPFD_CLOEXEC, LAUNCH_FDS);
-        if (fd < 0)
-                return -errno;
-        if (close_range(PLACEHOLDER_FD, (unsigned) fd - 1, 0) < 0 ||
-            close_range((unsigned) fd + 1, ~0U, 0) < 0)
-                return -errno;
-
-        null = open("/dev/null", O_RDWR | O_CLOEXEC);
-        if (null < 0)
-                return -errno;
-        if (null == PLACEHOLDER_FD)
-                null = -EBADF;
-        else if (dup3(null, PLACEHOLDER_FD, O_CLOEXEC) < 0)
-                return -errno;
-
-        *ret = fd;
-        return 0;
-}
-
-static int agent_setup_signals(int *ret) {
-        sigset_t all, child;
-
-        (void) sigfillset(&all);
-        if (sigprocmask(SIG_SETMASK, &all, NULL) < 0)
-                return -errno;
-
-        /* An ignored SIGCHLD, which is inherited, would have children reaped unseen. */
-        (void) signal(SIGCHLD, SIG_DFL);
-
-        (void) sigemptyset(&child);
-        (void) sigaddset(&child, SIGCHLD);
-        *ret = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-        return *ret < 0 ? -errno : 0;
-}
-
 static int agent_setup(Agent *a, const char *argument) {
         const struct rlimit no_core = {};
         int r;
@@ -320,7 +307,7 @@ static int agent_setup(Agent *a, const char *argument) {
         (void) mallopt(M_MMAP_THRESHOLD, BIG_SIZE);
         (void) mallopt(M_TRIM_THRESHOLD, BIG_SIZE);
 
-        r = agent_take_socket(argument, &a->link.fd);
+        r = setup_take_socket(argument, &a->link.fd);
         if (r < 0)
                 return r;
 
@@ -330,7 +317,7 @@ static int agent_setup(Agent *a, const char *argument) {
         (void) prctl(PR_SET_NAME, "sandbox-agent");
         (void) setrlimit(RLIMIT_CORE, &no_core);
 
-        r = agent_setup_signals(&a->signal_fd);
+        r = setup_signals(&a->signal_fd);
         if (r < 0)
                 return r;
         a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -341,6 +328,9 @@ static int agent_setup(Agent *a, const char *argument) {
 
         interpreters_init(a->interpreters, &a->spools);
         turn_init(&a->turn, a->interpreters, &a->link.out);
+        a->turn.on_other_report = agent_on_other_report;
+        a->turn.userdata = a;
+        operation_init(&a->operation, &a->turn, a->interpreters, &a->link.out);
         return 0;
 }
 

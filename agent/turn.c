@@ -243,9 +243,9 @@ static bool turn_has_code_running(const Turn *t, const Interpreter *i) {
 static int turn_on_done(Turn *t, Interpreter *i, const Report *report) {
         int r;
 
-        /* Of an earlier turn, or made up. */
+        /* Of an earlier turn, of an operation, or made up. */
         if (!turn_has_code_running(t, i) || !streq(report->token, t->token))
-                return 0;
+                return t->on_other_report ? t->on_other_report(i, report, t->userdata) : 0;
 
         if (t->stage > TURN_RUNNING)
                 children_kill(i->pid, t->begun_ticks);

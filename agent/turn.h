@@ -26,9 +26,14 @@ typedef enum TurnStage {
         TURN_ENDING,            /* the interpreter was killed: its end is all that is waited for */
 } TurnStage;
 
+/* For reports of commands that are no turn's. */
+typedef int (*TurnOtherReport)(Interpreter *i, const Report *report, void *userdata);
+
 typedef struct Turn {
         Interpreter *interpreters;      /* borrowed, as is frames */
         Buffer *frames;                 /* to the daemon */
+        TurnOtherReport on_other_report;        /* NULL, or for main to set */
+        void *userdata;                 /* its own */
 
         TurnStage stage;
         uint64_t id;

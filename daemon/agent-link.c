@@ -8,14 +8,13 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+#include "daemon/agent-parse.h"
 #include "lib/fd-util.h"
 #include "lib/frame.h"
 #include "lib/json.h"
 #include "lib/stream.h"
 #include "lib/text.h"
 
-/* A file name that the agent reports is shown to people and models: keep it short and plain. */
-#define OUTPUT_FILE_MAX 256U
 /* More than any socket holds: what an agent may have sent to the last daemon. */
 #define RESYNC_MAX (16 * MIB)
 
@@ -24,6 +23,8 @@ struct AgentLink {
         const AgentLinkHandlers *handlers;
         void *userdata;
         uint64_t turn; /* the running one; 0: none */
+        uint64_t operation;  /* the one whose answer is wanted; 0: none */
+        uint64_t unanswered; /* operations, those given up included */
         bool hello;
         bool attached; /* the agent was running before */
         bool resync;   /* all is ignored up to the nonce */
@@ -36,87 +37,6 @@ static void agent_link_fault(AgentLink *l, const char *why) {
         l->handlers->on_lost(l, why, l->userdata);
 }
 
-static bool file_is_plain(const char *s) {
-        size_t n = strlen(s);
-
-        if (n == 0 || n > OUTPUT_FILE_MAX)
-                return false;
-        for (; *s; s++)
-                if (*s < ' ' || *s > '~')
-                        return false;
-        return true;
-}
-
-static int parse_output(json_object *o, AgentOutputResult *ret) {
-        static const JsonField table[] = {
-                { "bytes", JSON_KIND_UINT, offsetof(AgentOutputResult, bytes) },
-                { "omitted", JSON_KIND_UINT, offsetof(AgentOutputResult, omitted) },
-                { "dropped", JSON_KIND_UINT, offsetof(AgentOutputResult, dropped) },
-                { "file", JSON_KIND_STRING, offsetof(AgentOutputResult, file) },
-                {},
-        };
-        int r;
-
-        r = json_dispatch(o, table, JSON_UNKNOWN_REFUSE, ret, NULL);
-        if (r < 0)
-                return r;
-        if (ret->file && !file_is_plain(ret->file))
-                return -EINVAL;
-        return 0;
-}
-
-static int parse_result(json_object *o, AgentResult *ret) {
-        struct {
-                AgentResult result;
-                const char *state, *full;
-                json_object *stdout_object, *stderr_object;
-        } p = { .state = "kept" };
-        static const JsonField table[] = {
-                { "exit_code", JSON_KIND_UINT, offsetof(typeof(p), result.exit_code), JSON_MANDATORY },
-                { "signal", JSON_KIND_UINT, offsetof(typeof(p), result.signal) },
-                { "timed_out", JSON_KIND_BOOL, offsetof(typeof(p), result.timed_out) },
-                { "interrupted", JSON_KIND_BOOL, offsetof(typeof(p), result.interrupted) },
-                { "state", JSON_KIND_STRING, offsetof(typeof(p), state) },
-                { "restarted", JSON_KIND_BOOL, offsetof(typeof(p), result.restarted) },
-                { "late", JSON_KIND_BOOL, offsetof(typeof(p), result.late) },
-                { "stdout", JSON_KIND_OBJECT, offsetof(typeof(p), stdout_object) },
-                { "stderr", JSON_KIND_OBJECT, offsetof(typeof(p), stderr_object) },
-                { "duration_us", JSON_KIND_UINT, offsetof(typeof(p), result.duration_usec), JSON_MANDATORY },
-                { "full", JSON_KIND_STRING, offsetof(typeof(p), full) },
-                { "error", JSON_KIND_STRING, offsetof(typeof(p), result.error) },
-                { "error_text", JSON_KIND_STRING, offsetof(typeof(p), result.error_text) },
-                {},
-        };
-        int r;
-
-        r = json_dispatch(o, table, JSON_UNKNOWN_REFUSE, &p, NULL);
-        if (r < 0)
-                return r;
-        if (p.result.exit_code > 255 || p.result.signal > 64)
-                return -EINVAL;
-
-        if (streq(p.state, "lost"))
-                p.result.lost = true;
-        else if (!streq(p.state, "kept"))
-                return -EINVAL;
-
-        if (p.full) {
-                p.result.full = agent_place_find(p.full);
-                if (!p.result.full)
-                        return -EINVAL;
-        }
-
-        if (p.stdout_object)
-                r = parse_output(p.stdout_object, &p.result.output[OUTPUT_STDOUT]);
-        if (r >= 0 && p.stderr_object)
-                r = parse_output(p.stderr_object, &p.result.output[OUTPUT_STDERR]);
-        if (r < 0)
-                return r;
-
-        *ret = p.result;
-        return 0;
-}
-
 static void on_result_frame(AgentLink *l, const Frame *f) {
         _cleanup_json_ json_object *o = NULL;
         AgentResult result = {};
@@ -124,7 +44,7 @@ static void on_result_frame(AgentLink *l, const Frame *f) {
 
         r = json_parse(f->payload, f->size, &o, NULL);
         if (r >= 0)
-                r = parse_result(o, &result);
+                r = agent_parse_result(o, &result);
         if (r < 0) {
                 agent_link_fault(l, "it sent a malformed result");
                 return;
@@ -132,60 +52,6 @@ static void on_result_frame(AgentLink *l, const Frame *f) {
 
         l->turn = 0;
         l->handlers->on_result(l, &result, l->userdata);
-}
-
-static int parse_request(json_object *o, AgentHello *ret) {
-        struct {
-                const char *interpreter, *origin, *tag;
-                uint64_t timeout_ms;
-        } p = {};
-        static const JsonField table[] = {
-                { "interpreter", JSON_KIND_STRING, offsetof(typeof(p), interpreter), JSON_MANDATORY },
-                { "timeout_ms", JSON_KIND_UINT, offsetof(typeof(p), timeout_ms), JSON_MANDATORY },
-                { "origin", JSON_KIND_STRING, offsetof(typeof(p), origin) },
-                { "tag", JSON_KIND_STRING, offsetof(typeof(p), tag) },
-                {},
-        };
-        int r;
-
-        r = json_dispatch(o, table, JSON_UNKNOWN_IGNORE, &p, NULL);
-        if (r < 0)
-                return r;
-
-        ret->interpreter = interpreter_from_string(p.interpreter);
-        ret->timeout_usec = MIN(p.timeout_ms, (uint64_t) UINT32_MAX) * USEC_PER_MSEC;
-        ret->origin = p.origin;
-        ret->tag = p.tag && name_is_valid(p.tag) ? p.tag : NULL;
-        return ret->interpreter < 0 ? -EINVAL : 0;
-}
-
-static int parse_hello(json_object *o, AgentHello *ret) {
-        struct {
-                AgentHello hello;
-                json_object *request;
-        } p = {};
-        static const JsonField table[] = {
-                { "turn", JSON_KIND_UINT, offsetof(typeof(p), hello.turn), JSON_MANDATORY },
-                { "running", JSON_KIND_BOOL, offsetof(typeof(p), hello.running), JSON_MANDATORY },
-                { "total_us", JSON_KIND_UINT, offsetof(typeof(p), hello.total_usec), JSON_MANDATORY },
-                { "age_us", JSON_KIND_UINT, offsetof(typeof(p), hello.age_usec), JSON_MANDATORY },
-                { "request", JSON_KIND_OBJECT, offsetof(typeof(p), request) },
-                {},
-        };
-        int r;
-
-        r = json_dispatch(o, table, JSON_UNKNOWN_IGNORE, &p, NULL);
-        if (r < 0)
-                return r;
-        if (p.hello.turn > INT64_MAX || p.hello.total_usec > INT64_MAX || (p.hello.turn > 0) != !!p.request)
-                return -EINVAL;
-        if (p.request)
-                r = parse_request(p.request, &p.hello);
-        if (r < 0)
-                return r;
-
-        *ret = p.hello;
-        return 0;
 }
 
 static void on_event_frame(AgentLink *l, const Frame *f) {
@@ -219,7 +85,7 @@ static void on_event_frame(AgentLink *l, const Frame *f) {
                 return;
         }
 
-        if (l->attached && parse_hello(o, &hello) < 0) {
+        if (l->attached && agent_parse_hello(o, &hello) < 0) {
                 agent_link_fault(l, "it sent a malformed hello");
                 return;
         }
@@ -230,9 +96,39 @@ static void on_event_frame(AgentLink *l, const Frame *f) {
         l->handlers->on_hello(l, &hello, l->userdata);
 }
 
+/* Each is answered once, also those that were given up. */
+static void on_operated_frame(AgentLink *l, const Frame *f) {
+        _cleanup_json_ json_object *o = NULL;
+        AgentOperated operated = {};
+        int r;
+
+        if (l->unanswered == 0) {
+                agent_link_fault(l, "it answered an operation that there was not");
+                return;
+        }
+        l->unanswered--;
+        if (f->turn != l->operation || f->turn == 0)
+                return;
+
+        r = f->size > AGENT_OPERATED_MAX ? -EMSGSIZE : json_parse(f->payload, f->size, &o, NULL);
+        if (r >= 0)
+                r = agent_parse_operated(o, &operated);
+        if (r < 0) {
+                agent_link_fault(l, "it sent a malformed answer to an operation");
+                return;
+        }
+
+        l->operation = 0;
+        l->handlers->on_operated(l, f->turn, &operated, l->userdata);
+}
+
 static void on_frame(AgentLink *l, const Frame *f) {
         if (f->type == AGENT_FRAME_EVENT) {
                 on_event_frame(l, f);
+                return;
+        }
+        if (f->type == AGENT_FRAME_OPERATED) {
+                on_operated_frame(l, f);
                 return;
         }
         if (!l->hello || l->turn == 0 || f->turn != l->turn) {
@@ -393,4 +289,38 @@ int agent_link_interrupt(AgentLink *l) {
 
         frame_encode_header(header, AGENT_FRAME_INTERRUPT, l->turn, 0);
         return stream_write(l->stream, header, sizeof(header));
+}
+
+int agent_link_operate(AgentLink *l, uint64_t id, json_object *request, int fd) {
+        _cleanup_close_ int owned_fd = fd;
+        _cleanup_(buffer_done) Buffer frame = {};
+        const char *text;
+        size_t size;
+        int r;
+
+        assert(l->hello && l->operation == 0 && id > 0);
+
+        text = json_text(request, &size);
+        if (!text)
+                return -ENOMEM;
+        if (size > AGENT_OPERATE_MAX)
+                return -EMSGSIZE;
+        r = frame_append(&frame, AGENT_FRAME_OPERATE, id, text, size);
+        if (r < 0)
+                return r;
+
+        if (fd >= 0)
+                r = stream_write_fd(l->stream, buffer_data(&frame), buffer_size(&frame), TAKE_FD(owned_fd));
+        else
+                r = stream_write(l->stream, buffer_data(&frame), buffer_size(&frame));
+        if (r < 0)
+                return r;
+
+        l->operation = id;
+        l->unanswered++;
+        return 0;
+}
+
+void agent_link_forget_operation(AgentLink *l) {
+        l->operation = 0;
 }

@@ -7,6 +7,7 @@
  * are a fault, and a fault ends the link, and with it the session.
  */
 
+#include <json-c/json.h>
 #include <systemd/sd-event.h>
 
 #include "daemon/environment.h"
@@ -61,12 +62,20 @@ typedef struct AgentRequest {
         size_t size;
 } AgentRequest;
 
+/* The answer to an operation. Everything is borrowed, and error_text and report are the jail's words. */
+typedef struct AgentOperated {
+        const char *error; /* NULL, or one of AGENT_OPERATION_ERRORS; static */
+        const char *error_text;
+        json_object *report; /* may be NULL */
+} AgentOperated;
+
 typedef struct AgentLinkHandlers {
         /* With a turn in it, that turn's output and, if it is over, its result follow at once. */
         void (*on_hello)(AgentLink *l, const AgentHello *hello, void *userdata);
         void (*on_output)(AgentLink *l, OutputStream stream, bool tail, const char *data, size_t size,
                           void *userdata);
         void (*on_result)(AgentLink *l, const AgentResult *result, void *userdata);
+        void (*on_operated)(AgentLink *l, uint64_t id, const AgentOperated *operated, void *userdata);
         /* The agent is gone or broke the protocol; why is a static sentence. Nothing follows. */
         void (*on_lost)(AgentLink *l, const char *why, void *userdata);
 } AgentLinkHandlers;
@@ -88,3 +97,9 @@ int agent_link_fd(const AgentLink *l);
 int agent_link_execute(AgentLink *l, const AgentRequest *request);
 /* Asks to stop the running turn. */
 int agent_link_interrupt(AgentLink *l);
+
+/* Sends an operation, after the hello; one at a time, each with a higher id, from 1. Takes fd, the agent's end of its
+ * channel, also when it fails; -EBADF: it has none. -EMSGSIZE: request is over AGENT_OPERATE_MAX. */
+int agent_link_operate(AgentLink *l, uint64_t id, json_object *request, int fd);
+/* Its answer is not wanted any more. */
+void agent_link_forget_operation(AgentLink *l);

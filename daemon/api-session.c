@@ -88,8 +88,11 @@ static int answer_freezer(VarlinkLink *link, const Session *s, int result) {
 
         if (result == -EBUSY)
                 return api_error(link, API_ERROR("Busy"), "session", name,
-                                 "A turn is running in session '%s'. Interrupt it or wait for its end, then "
-                                 "freeze.",
+                                 s->running || s->queue_first
+                                                 ? "A turn is running in session '%s'. Interrupt it or wait for "
+                                                   "its end, then freeze."
+                                                 : "Session '%s' is being read or written. Wait for the end of "
+                                                   "that, then freeze.",
                                  name);
         if (result == -EOPNOTSUPP)
                 return api_error(link, API_ERROR("NotSupported"), NULL, NULL,

@@ -28,6 +28,7 @@ PolicyAction policy_action_for_verb(SessionVerb v) {
         case SESSION_VERB_SET:
                 return POLICY_MANAGE_OTHERS;
         case SESSION_VERB_RUN:  /* code would run as the owner, with what he keeps there */
+        case SESSION_VERB_OPERATE: /* what he keeps there is his */
         case SESSION_VERB_WAIT: /* takes away a result that the owner waits for */
         case _SESSION_VERB_MAX:
         default:

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "daemon/passed-fds.h"
+#include "daemon/session-operation.h"
 #include "lib/log.h"
 #include "lib/text.h"
 
@@ -145,8 +146,10 @@ static void reload_execute(Reload *r) {
         log_info("Reloading: %zu sessions stay.", n - 2);
         reload_answer_waiters(r, NULL);
         for (Session *s = m->sessions; s; s = s->next)
-                if (session_is_live(s))
+                if (session_is_live(s)) {
+                        session_operations_abandon(s);
                         session_keep(s);
+                }
         m->events.sink = NULL;
         m->audit = audit_free(m->audit);
 

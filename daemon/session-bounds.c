@@ -95,6 +95,7 @@ static uint64_t session_next_deadline(const Session *s) {
         if (s->state == SESSION_STARTING || s->attaching)
                 next = MIN(next, s->start_deadline);
         next = MIN(next, session_turns_next_deadline(s));
+        next = MIN(next, session_operations_next_deadline(s));
         next = MIN(next, bounds_next(&s->bounds, &use));
         if (s->keep_at > 0)
                 next = MIN(next, s->keep_at);
@@ -124,6 +125,8 @@ int session_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
                 session_attach_on_time(s, now);
         if (session_is_live(s))
                 session_turns_on_time(s, now);
+        if (session_is_live(s))
+                session_operations_on_time(s, now);
         if (session_is_live(s))
                 session_bounds_on_time(s, now);
         if (s->state == SESSION_STOPPING)

@@ -73,6 +73,14 @@ void session_turns_lose_agent(Session *s, const char *why); /* it cannot be talk
 /* session-result.c */
 extern const AgentLinkHandlers session_agent_handlers;
 
+/* session-operation.c */
+void session_operations_dispatch(Session *s); /* begin the next one if it can be; part of session_turns_dispatch() */
+void session_on_operated(Session *s, const AgentOperated *operated);
+void session_operations_on_time(Session *s, uint64_t now);
+void session_operations_fail_all(Session *s, const char *error, const char *text);
+uint64_t session_operations_next_deadline(const Session *s);
+bool session_operations_hold_turns(const Session *s); /* the next turn has to wait for one */
+
 /* session.c */
 /* One without a jail; id NULL: a new one. */
 int session_alloc(Manager *m, const SessionRequest *request, const char *id, Session **ret);

@@ -175,6 +175,10 @@ static void on_hello(AgentLink *l, const AgentHello *hello, void *userdata) {
                 session_on_hello(s);
 }
 
+static void on_operated(AgentLink *l, uint64_t id, const AgentOperated *operated, void *userdata) {
+        session_on_operated(userdata, operated);
+}
+
 static void on_lost(AgentLink *l, const char *why, void *userdata) {
         session_turns_lose_agent(userdata, why);
 }
@@ -183,5 +187,6 @@ const AgentLinkHandlers session_agent_handlers = {
         .on_hello = on_hello,
         .on_output = on_output,
         .on_result = on_result,
+        .on_operated = on_operated,
         .on_lost = on_lost,
 };

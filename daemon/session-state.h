@@ -31,6 +31,7 @@ typedef enum SessionVerb {
         SESSION_VERB_SHOW, /* show, history: anything that only looks */
         SESSION_VERB_WAIT,
         SESSION_VERB_INTERRUPT,
+        SESSION_VERB_OPERATE, /* files, snapshots, variables: what its agent does beside turns */
         _SESSION_VERB_MAX,
 } SessionVerb;
 

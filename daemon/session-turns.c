@@ -88,7 +88,8 @@ void session_turns_dispatch(Session *s) {
         Turn *t;
         int r;
 
-        if (!s->agent || s->running || !s->queue_first)
+        session_operations_dispatch(s);
+        if (!s->agent || s->running || !s->queue_first || session_operations_hold_turns(s))
                 return;
         if (s->state == SESSION_STANDBY && session_thaw(s, /* by= */ NULL) < 0)
                 return session_end(s, "freezer-failed");

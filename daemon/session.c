@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "daemon/manager.h"
+#include "daemon/session-operation.h"
 #include "daemon/shortage.h"
 #include "lib/log.h"
 #include "lib/text.h"
@@ -160,7 +161,7 @@ Session *session_free(Session *s) {
         if (!s)
                 return NULL;
 
-        assert(!s->running && !s->queue_first);
+        assert(!s->running && !s->queue_first && !s->operations);
 
         session_drop_jail(s);
         session_attach_cancel(s);
@@ -216,6 +217,7 @@ static void session_end_full(Session *s, const char *reason, const uid_t *by) {
         session_forget(s);
         session_attach_cancel(s);
         session_fail_turns_ended(s, reason);
+        session_operations_fail_all(s, SESSION_OPERATION_ENDED, reason);
         s->agent = agent_link_free(s->agent);
 
         session_kill_jail(s);

@@ -20,6 +20,7 @@
 #include "daemon/user.h"
 
 typedef struct Manager Manager;
+typedef struct SessionOperation SessionOperation;
 
 #define SESSION_QUEUE_MAX 64U /* turns waiting in one session */
 
@@ -68,6 +69,13 @@ typedef struct Session {
         uint64_t turns;     /* numbers given so far */
         uint64_t turn_usec; /* of all turns, each at least BOUND_TURN_USEC_MIN */
         History history;
+
+        /* Operations (session-operation.h). */
+        SessionOperation *operations; /* in order */
+        bool operation_runs;          /* the first of them is with the agent */
+        bool operations_due;          /* they are looked at as soon as the timer fires */
+        const char *operation_fault;  /* static: why the session is about to end; NULL: it is not */
+        uint64_t operation_id;        /* of the last one that began */
 
         /* Times on CLOCK_MONOTONIC. */
         Bounds bounds;
@@ -143,7 +151,7 @@ bool session_interrupt(Session *s);
 void session_keep(Session *s);
 
 /* Freeze by hand and undo it, for the peer who asked (NULL: nobody did, a turn wants it awake). -EBUSY while a
- * turn runs or waits; -EOPNOTSUPP without a freezer. */
+ * turn or an operation runs or waits; -EOPNOTSUPP without a freezer. */
 int session_freeze(Session *s, const uid_t *by);
 int session_thaw(Session *s, const uid_t *by);
 
@@ -155,7 +163,7 @@ int session_set_limits(Session *s, const Limits *limits, uid_t by);
 BoundsUse session_bounds_use(const Session *s);
 
 static inline bool session_is_busy(const Session *s) {
-        return s->running || s->queue_first;
+        return s->running || s->queue_first || s->operations;
 }
 
 /* Whether what its turns are will be known soon: it was taken over and is not frozen. */

@@ -14,15 +14,18 @@
  *                The time counts from when the interpreter is ready; to start it may take AGENT_START_USEC more.
  *                One turn at a time; a REQUEST before the RESULT of the last is a protocol error.
  *     INTERRUPT  turn N, no payload: stop the turn as its time-out would (the result says interrupted).
+ *     OPERATE    turn: the operation's id, not 0, each one higher than the last: a JSON object of at most
+ *                AGENT_OPERATE_MAX bytes, {"operation":"…", …}. With its first byte comes one descriptor
+ *                (SCM_RIGHTS), the operation's channel, a pipe: bulk data never passes through frames. See below.
  *     ATTACH     turn AGENT_ATTACH_TURN, payload: AGENT_NONCE_SIZE random bytes. From a daemon that takes the
  *                session over; it sends nothing more before the answer. The last one may have written half a
- *                request, and read half a frame. So the agent drops half a request that stands before it and
- *                what it has not sent yet, and answers with the nonce itself, outside of any frame; the
- *                daemon ignores all up to that. Then come a hello, and all frames of the running or last turn
- *                again, from its first byte of output.
+ *                request, and read half a frame. So the agent gives up an operation, drops half a request that
+ *                stands before it and what it has not sent yet, and answers with the nonce itself, outside of
+ *                any frame; the daemon ignores all up to that. Then come a hello, and all frames of the running
+ *                or last turn again, from its first byte of output.
  *
  *   agent → daemon
- *     EVENT      turn 0: JSON. {"event":"hello", "protocol":2, "version":"…"} is the first frame of all.
+ *     EVENT      turn 0: JSON. {"event":"hello", "protocol":3, "version":"…"} is the first frame of all.
  *                After ATTACH also "turn":u, the running or last one, 0 if none; "running":bool; "age_us":u
  *                since it began; "total_us":u, the duration of all turns before it; "request":{…}, its JSON
  *     STDOUT, STDERR            turn N: raw bytes as they come, at most OUTPUT_HEAD_MAX a stream and turn
@@ -46,6 +49,19 @@
  *                 "error":null|"missing"|"start"|"protocol",
  *                                             missing: no such program in the jail; start: it did not come up
  *                 "error_text":string|null}
+ *     OPERATED   turn: the id of an OPERATE, each of which is answered once: JSON of at most AGENT_OPERATED_MAX
+ *                bytes, {"error":null or one of AGENT_OPERATION_ERRORS, "error_text":string|null,
+ *                "report":object|null}
+ *
+ * Operations are beside turns, one at a time: another OPERATE gives up the one that runs. So does the daemon by
+ * closing its end of the channel; an answer comes nevertheless. One that needs the interpreters is refused ("busy")
+ * while a turn runs, and while it runs no turn begins: a REQUEST waits unread.
+ *     get   {"path":string}  The file's bytes go into the channel (the agent has the end to write to). report:
+ *           {"size":u, "mode":u}
+ *     put   {"path":string, "mode":u (permissions)}  The file's bytes come from the channel in pieces: u32 big-endian
+ *           length, then that many bytes; length 0 is the end, and an end of file before it means: given up. The file
+ *           takes its name when it is whole, in place of what had it before. report: {"size":u}
+ * A path is relative to /workspace, or begins with it. It leads to a regular file, through no symbolic link.
  */
 
 #include "frame.h"
@@ -61,11 +77,15 @@ typedef enum AgentFrameType {
         AGENT_FRAME_EVENT = 7,
         AGENT_FRAME_INTERRUPT = 8,
         AGENT_FRAME_ATTACH = 9,
+        AGENT_FRAME_OPERATE = 10,
+        AGENT_FRAME_OPERATED = 11,
 } AgentFrameType;
 
 #define AGENT_CODE_MAX (4U * 1024U * 1024U)             /* bytes of code in one turn */
 #define AGENT_REQUEST_MAX (AGENT_CODE_MAX + 4096U)      /* payload the agent accepts */
 #define AGENT_PAYLOAD_MAX (256U * 1024U)                /* payload the daemon accepts */
+#define AGENT_OPERATE_MAX (8U * 1024U)
+#define AGENT_OPERATED_MAX (64U * 1024U)
 #define AGENT_ATTACH_TURN UINT64_MAX
 #define AGENT_NONCE_SIZE 32U
 #define AGENT_ATTACH_SIZE (FRAME_HEADER_SIZE + AGENT_NONCE_SIZE)
@@ -79,6 +99,20 @@ static inline const char *agent_place_find(const char *name) {
         for (size_t i = 0; i < ELEMENTSOF(places); i++)
                 if (streq(name, places[i]))
                         return places[i];
+        return NULL;
+}
+
+/* Why an operation failed: there is no such file or place; it may not be done so; no room is left; more than a cap
+ * allows; the file system; a turn runs; anything else. */
+#define AGENT_OPERATION_ERRORS "no-file", "refused", "full", "too-large", "io", "busy", "failed"
+
+/* The same as one of them, static; NULL: none of them. */
+static inline const char *agent_operation_error_find(const char *name) {
+        static const char *const errors[] = { AGENT_OPERATION_ERRORS };
+
+        for (size_t i = 0; i < ELEMENTSOF(errors); i++)
+                if (streq(name, errors[i]))
+                        return errors[i];
         return NULL;
 }
 

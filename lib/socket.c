@@ -50,17 +50,43 @@ int socket_receive(int fd, Buffer *b, size_t max) {
         return (int) n;
 }
 
-ssize_t socket_send(int fd, const struct iovec *parts, size_t n_parts) {
-        struct msghdr message = { .msg_iov = (struct iovec *) parts, .msg_iovlen = n_parts };
+static ssize_t send_message(int fd, const struct msghdr *message) {
         ssize_t n;
 
         do
-                n = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+                n = sendmsg(fd, message, MSG_DONTWAIT | MSG_NOSIGNAL);
         while (n < 0 && errno == EINTR);
         if (n < 0)
                 return errno == EAGAIN ? 0 : -errno;
 
         return n;
+}
+
+ssize_t socket_send(int fd, const struct iovec *parts, size_t n_parts) {
+        struct msghdr message = { .msg_iov = (struct iovec *) parts, .msg_iovlen = n_parts };
+
+        return send_message(fd, &message);
+}
+
+ssize_t socket_send_fd(int fd, const struct iovec *parts, size_t n_parts, int passed) {
+        union {
+                struct cmsghdr header;
+                char space[CMSG_SPACE(sizeof(int))];
+        } control = {};
+        struct msghdr message = {
+                .msg_iov = (struct iovec *) parts,
+                .msg_iovlen = n_parts,
+                .msg_control = &control,
+                .msg_controllen = sizeof(control),
+        };
+
+        control.header = (struct cmsghdr) {
+                .cmsg_len = CMSG_LEN(sizeof(int)),
+                .cmsg_level = SOL_SOCKET,
+                .cmsg_type = SCM_RIGHTS,
+        };
+        memcpy(CMSG_DATA(&control.header), &passed, sizeof(passed));
+        return send_message(fd, &message);
 }
 
 int socket_flush(int fd, Buffer *b) {

@@ -21,6 +21,8 @@ int socket_receive(int fd, Buffer *b, size_t max);
 
 /* Sends what the socket takes: the number of bytes, which may be 0; negative errno, never -EAGAIN. */
 ssize_t socket_send(int fd, const struct iovec *parts, size_t n_parts);
+/* The same with a descriptor that travels with the first byte (SCM_RIGHTS), and is still the caller's. */
+ssize_t socket_send_fd(int fd, const struct iovec *parts, size_t n_parts, int passed);
 
 /* Sends the front of a buffer and drops it. 0 (see what is left), or negative errno. */
 int socket_flush(int fd, Buffer *b);

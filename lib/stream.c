@@ -17,6 +17,12 @@
 #include "socket.h"
 #include "stream.h"
 
+/* A descriptor in the output queue. */
+typedef struct QueuedFd {
+        int fd;
+        size_t before;          /* bytes of the queue that go out before the one it travels with */
+} QueuedFd;
+
 struct Stream {
         int fd;
         sd_event_source *source;
@@ -25,6 +31,8 @@ struct Stream {
         void *userdata;
         Buffer input;
         Buffer output;
+        QueuedFd fds[STREAM_FDS_MAX];   /* in order */
+        size_t n_fds;
         int error;              /* of a failed read or write, told in on_hangup */
         bool reading;
         bool eof;
@@ -115,13 +123,44 @@ static void dispatch_input(Stream *s) {
                 mark_broken(s, r);
 }
 
+static void queue_sent(Stream *s, size_t n) {
+        buffer_consume(&s->output, n);
+        for (size_t i = 0; i < s->n_fds; i++)
+                s->fds[i].before -= MIN(s->fds[i].before, n);
+}
+
+/* One write ends before the byte of a descriptor, the next one begins with it. */
+static int flush_to_fd(Stream *s) {
+        const QueuedFd *first = &s->fds[0];
+        size_t end = buffer_size(&s->output);
+        struct iovec part = { .iov_base = (char *) buffer_data(&s->output) };
+        ssize_t n;
+
+        if (first->before > 0) {
+                part.iov_len = first->before;
+                n = socket_send(s->fd, &part, 1);
+        } else {
+                part.iov_len = s->n_fds > 1 ? s->fds[1].before : end;
+                n = socket_send_fd(s->fd, &part, 1, first->fd);
+        }
+        if (n <= 0)
+                return (int) n;
+
+        if (first->before == 0) {
+                (void) safe_close(first->fd);
+                memmove(s->fds, s->fds + 1, --s->n_fds * sizeof(*s->fds));
+        }
+        queue_sent(s, (size_t) n);
+        return 0;
+}
+
 static void dispatch_output(Stream *s) {
         int r;
 
         if (buffer_size(&s->output) == 0)
                 return;
 
-        r = socket_flush(s->fd, &s->output);
+        r = s->n_fds > 0 ? flush_to_fd(s) : socket_flush(s->fd, &s->output);
         if (r < 0)
                 mark_broken(s, r);
         else if (buffer_size(&s->output) == 0 && s->handlers.on_drained)
@@ -129,6 +168,8 @@ static void dispatch_output(Stream *s) {
 }
 
 static void stream_destroy(Stream *s) {
+        for (size_t i = 0; i < s->n_fds; i++)
+                (void) safe_close(s->fds[i].fd);
         buffer_done(&s->input);
         buffer_done(&s->output);
         free(s);
@@ -249,6 +290,39 @@ int stream_write2(Stream *s, const void *head, size_t head_size, const void *dat
                 if ((size_t) sent == total)
                         return 0;
         }
+
+        r = queue_rest(s, parts, (size_t) sent);
+        if (r < 0)
+                mark_broken(s, r);
+
+        return r;
+}
+
+int stream_write_fd(Stream *s, const void *data, size_t size, int passed) {
+        _cleanup_close_ int owned_fd = passed;
+        struct iovec parts[2] = { { .iov_base = (void *) data, .iov_len = size } };
+        size_t queued = buffer_size(&s->output);
+        ssize_t sent = 0;
+        int r;
+
+        assert(size > 0);
+
+        if (s->broken)
+                return -EPIPE;
+        if (size > s->limits.output_max || queued > s->limits.output_max - size || s->n_fds == STREAM_FDS_MAX)
+                return -ENOBUFS;
+
+        if (queued == 0) {
+                sent = socket_send_fd(s->fd, parts, 1, passed);
+                if (sent < 0) {
+                        mark_broken(s, (int) sent);
+                        return peer_is_gone((int) sent) ? -EPIPE : (int) sent;
+                }
+                if ((size_t) sent == size)
+                        return 0;
+        }
+        if (sent == 0)
+                s->fds[s->n_fds++] = (QueuedFd) { TAKE_FD(owned_fd), queued };
 
         r = queue_rest(s, parts, (size_t) sent);
         if (r < 0)

@@ -45,6 +45,11 @@ DEFINE_TRIVIAL_CLEANUP_FUNC(Stream *, stream_free);
 int stream_write(Stream *s, const void *data, size_t size);
 int stream_write2(Stream *s, const void *head, size_t head_size, const void *data, size_t size);
 
+/* stream_write() with a descriptor that travels with the first byte, of at least one. Takes passed, also when it
+ * fails; -ENOBUFS, too, when STREAM_FDS_MAX of them wait to be sent. */
+#define STREAM_FDS_MAX 4U
+int stream_write_fd(Stream *s, const void *data, size_t size, int passed);
+
 /* Bytes not yet taken by the kernel. */
 size_t stream_queued(const Stream *s);
 Buffer *stream_input(Stream *s);

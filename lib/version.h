@@ -14,4 +14,4 @@
 #define NIX_SANDBOX_API_MAX 1
 
 /* lib/agent-protocol.h, between sandboxd and sandbox-agent. They are installed together and must be equal. */
-#define NIX_SANDBOX_AGENT_PROTOCOL 2
+#define NIX_SANDBOX_AGENT_PROTOCOL 3

@@ -2,12 +2,13 @@
 
 /*
  * A hostile agent: the input is what it writes, in pieces whose size the first byte says, while the daemon runs
- * one turn after the other. As in a session every frame goes into a turn, and whatever came, the turn's reply
+ * one turn after the other, and one operation after the other beside them, of which it gives up every third. As in a session every frame goes into a turn, and whatever came, the turn's reply
  * must be JSON that a caller can read. Nothing may come of a turn that is not running, nor after the loss. With
  * the first byte's highest bit the daemon takes the agent over: the rest of the input follows the nonce.
  */
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "daemon/agent-link.h"
 #include "daemon/turn-reply.h"
@@ -19,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 typedef struct Peer {
         AgentLink *link;
         Turn *turn;
-        uint64_t number;
+        uint64_t number, operation;
         bool hello;
 } Peer;
 
@@ -39,6 +40,16 @@ static void begin_turn(Peer *p) {
                                              }) == 0);
 }
 
+static void begin_operation(Peer *p) {
+        _cleanup_json_ json_object *request = json_object_new_object();
+
+        assert_se(agent_link_operate(p->link, ++p->operation, request, dup(STDERR_FILENO)) == 0);
+        if (p->operation % 3 == 0) {
+                agent_link_forget_operation(p->link);
+                begin_operation(p);
+        }
+}
+
 static void check_reply(const Turn *t) {
         _cleanup_(buffer_done) Buffer b = {};
         _cleanup_json_ json_object *o = NULL;
@@ -52,6 +63,7 @@ static void on_hello(AgentLink *l, const AgentHello *hello, void *userdata) {
 
         assert_se(!p->hello);
         p->hello = true;
+        begin_operation(p);
         if (p->turn)
                 return;
         p->number = hello->turn;
@@ -94,10 +106,20 @@ static void on_result(AgentLink *l, const AgentResult *result, void *userdata) {
         begin_turn(p);
 }
 
+static void on_operated(AgentLink *l, uint64_t id, const AgentOperated *operated, void *userdata) {
+        Peer *p = userdata;
+
+        assert_se(p->link == l && p->hello && id == p->operation);
+        assert_se(!operated->error || (agent_operation_error_find(operated->error) && !operated->report));
+        assert_se(!operated->report || json_object_is_type(operated->report, json_type_object));
+        begin_operation(p);
+}
+
 static const AgentLinkHandlers handlers = {
         .on_hello = on_hello,
         .on_output = on_output,
         .on_result = on_result,
+        .on_operated = on_operated,
         .on_lost = on_lost,
 };
 

@@ -12,7 +12,7 @@ fuzz-mcp_SRC := $(addprefix shim/,mcp.c tools.c render.c render-turn.c excerpt.c
 fuzz-config_SRC := $(addprefix daemon/,config.c config-reader.c config-environment.c environment.c limits.c)
 fuzz-report_SRC := agent/report.c
 fuzz-request_SRC := agent/message.c
-fuzz-agent-link_SRC := $(addprefix daemon/,agent-link.c turn.c turn-reply.c environment.c)
+fuzz-agent-link_SRC := $(addprefix daemon/,agent-link.c agent-parse.c turn.c turn-reply.c environment.c)
 fuzz-session-record_SRC := $(addprefix daemon/,session-record.c session-state.c history.c environment.c limits.c)
 
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz-*.c))

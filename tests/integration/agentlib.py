@@ -16,7 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__
 AGENT = os.path.join(os.environ.get("BUILD", os.path.join(ROOT, "build")), "sandbox-agent")
 FAKE = os.path.join(ROOT, "tests", "integration", "fake_driver.py")
 
-REQUEST, RESULT, STDOUT, STDERR, STDOUT_TAIL, STDERR_TAIL, EVENT, INTERRUPT, ATTACH = range(1, 10)
+REQUEST, RESULT, STDOUT, STDERR, STDOUT_TAIL, STDERR_TAIL, EVENT, INTERRUPT, ATTACH, OPERATE, OPERATED = range(1, 12)
 ATTACH_TURN, NONCE = 2 ** 64 - 1, 32
 HEADER = struct.Struct(">IBQ")
 WAIT = 30.0
@@ -73,7 +73,7 @@ class Agent:
                  **inherited):
         self.directory = tempfile.mkdtemp(prefix="nix-sandbox-agent-")
         self.workspace = os.path.join(self.directory, "workspace")
-        self.number, self.inbox, self.wait = 0, b"", wait
+        self.number, self.operation, self.inbox, self.wait = 0, 0, b"", wait
         programs = os.path.join(self.directory, "bin")
         os.mkdir(self.workspace)
         os.mkdir(programs)
@@ -142,6 +142,34 @@ class Agent:
             counts = turn.result[name]
             assert counts["bytes"] == len(turn.head[stream]) + len(turn.tail[stream]) + counts["omitted"]
         return turn
+
+    def operate(self, operation, fd=None, **members):
+        """Begins an operation; its id. fd is the agent's end of the channel, and closed here."""
+        self.operation += 1
+        payload = json.dumps({"operation": operation, **members}).encode()
+        frame = HEADER.pack(len(payload) + 9, OPERATE, self.operation) + payload
+        if fd is None:
+            self.socket.sendall(frame)
+        else:
+            sent = socket.send_fds(self.socket, [frame], [fd])
+            os.close(fd)
+            self.socket.sendall(frame[sent:])
+        return self.operation
+
+    def operated(self, number=None):
+        """The answer to an operation, which must be the next frame."""
+        kind, of, payload = self.receive()
+        assert (kind, of) == (OPERATED, self.operation if number is None else number)
+        answer = json.loads(payload)
+        assert set(answer) == {"error", "error_text", "report"}
+        return answer
+
+    def get(self, path):
+        """A file of the workspace as the operation get gives it: its bytes and the answer."""
+        ours, theirs = os.pipe()
+        with os.fdopen(ours, "rb") as f:
+            self.operate("get", theirs, path=path)
+            return f.read(), self.operated()
 
     def attach(self, nonce=None):
         """As another daemon does it, which has not read what was on its way; the hello of the answer."""

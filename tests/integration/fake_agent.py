@@ -28,7 +28,7 @@ def read(size):
     return data
 
 
-def hello(protocol=2):
+def hello(protocol=3):
     frame(EVENT, 0, {"event": "hello", "protocol": protocol, "version": "fake"})
 
 

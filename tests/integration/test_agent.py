@@ -53,7 +53,7 @@ def private_kilobytes(pid):
 # Turns
 
 def test_hello_and_result(agent):
-    assert agent.hello["event"] == "hello" and agent.hello["protocol"] == 2 and agent.hello["version"]
+    assert agent.hello["event"] == "hello" and agent.hello["protocol"] == 3 and agent.hello["version"]
     t = agent.turn("os.write(1, b'out\\0\\xff'); os.write(2, b'err'); x = 1")
     assert (t.out, t.err) == (b"out\0\xff", b"err")
     duration = t.result.pop("duration_us")
@@ -715,7 +715,7 @@ def test_sigchld_ignored_by_the_parent():
 
 def test_attach_before_any_turn(agent):
     hello = agent.attach()
-    assert hello["protocol"] == 2 and (hello["turn"], hello["running"]) == (0, False) and "request" not in hello
+    assert hello["protocol"] == 3 and (hello["turn"], hello["running"]) == (0, False) and "request" not in hello
     assert agent.turn("os.write(1, b'x')").out == b"x"
 
 

@@ -2,9 +2,11 @@
 
 /* The other end of the socketpair is an agent that does as the test says, mostly nothing good. */
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <criterion/criterion.h>
@@ -12,16 +14,19 @@
 #include "daemon/agent-link.h"
 #include "lib/fd-util.h"
 #include "lib/frame.h"
+#include "lib/json.h"
 
 static sd_event *event;
 static AgentLink *agent;
 static int peer;
-static unsigned n_hello, n_output, n_result, n_lost;
+static unsigned n_hello, n_output, n_result, n_operated, n_lost;
 static bool free_in_callback;
 static Buffer output;
 static AgentResult last; /* its strings are gone */
 static AgentHello last_hello;
-static char last_file[512], last_why[128];
+static char last_file[512], last_why[128], last_report[128];
+static uint64_t last_operation;
+static const char *last_error;
 
 static void maybe_free(void) {
         if (free_in_callback)
@@ -48,6 +53,17 @@ static void on_result(AgentLink *l, const AgentResult *result, void *userdata) {
         maybe_free();
 }
 
+static void on_operated(AgentLink *l, uint64_t id, const AgentOperated *operated, void *userdata) {
+        size_t size;
+
+        n_operated++;
+        last_operation = id;
+        last_error = operated->error;
+        (void) snprintf(last_report, sizeof(last_report), "%s%s", operated->error_text ?: "",
+                        operated->report ? json_text(operated->report, &size) : "");
+        maybe_free();
+}
+
 /* Nothing follows it: the owner frees the link, as the session does. */
 static void on_lost(AgentLink *l, const char *why, void *userdata) {
         n_lost++;
@@ -59,6 +75,7 @@ static const AgentLinkHandlers handlers = {
         .on_hello = on_hello,
         .on_output = on_output,
         .on_result = on_result,
+        .on_operated = on_operated,
         .on_lost = on_lost,
 };
 
@@ -66,7 +83,7 @@ static void begin(void) {
         int fds[2];
 
         cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
-        n_hello = n_output = n_result = n_lost = 0;
+        n_hello = n_output = n_result = n_operated = n_lost = 0;
         peer = fds[1];
         cr_assert_eq(agent_link_new(event, fds[0], &handlers, NULL, &agent), 0);
 }
@@ -122,7 +139,7 @@ static void say(uint8_t type, uint64_t turn, const char *payload) {
         say_bytes(buffer_data(&b), buffer_size(&b));
 }
 
-#define HELLO "{\"event\":\"hello\",\"protocol\":2,\"version\":\"x\"}"
+#define HELLO "{\"event\":\"hello\",\"protocol\":3,\"version\":\"x\"}"
 #define OUTPUT "{\"bytes\":0,\"omitted\":0,\"dropped\":0,\"file\":null}"
 #define RESULT_WITH(code, signal, state, out, more)                                                              \
         "{\"exit_code\":" code ",\"signal\":" signal ",\"timed_out\":false,\"interrupted\":false,\"state\":" state \
@@ -314,7 +331,7 @@ Test(agent_link, hello_of_another_protocol) {
         say(AGENT_FRAME_EVENT, 0, "{\"event\":\"hello\",\"protocol\":0,\"version\":\"x\"}");
         cr_assert_not_null(strstr(last_why, "sandbox-agent is too old"));
         check_fault("old");
-        say(AGENT_FRAME_EVENT, 0, "{\"event\":\"hello\",\"protocol\":3,\"version\":\"x\"}");
+        say(AGENT_FRAME_EVENT, 0, "{\"event\":\"hello\",\"protocol\":4,\"version\":\"x\"}");
         cr_assert_not_null(strstr(last_why, "sandboxd is too old"));
         check_fault("new");
 }
@@ -510,7 +527,7 @@ Test(agent_link, garbage) {
 
 #define REQUEST_OF(interpreter, tag) \
         "{\"type\":\"execute\",\"interpreter\":" interpreter ",\"timeout_ms\":1500,\"origin\":\"created\",\"tag\":" tag "}"
-#define HELLO_AGAIN(members) "{\"event\":\"hello\",\"protocol\":2,\"version\":\"x\"" members "}"
+#define HELLO_AGAIN(members) "{\"event\":\"hello\",\"protocol\":3,\"version\":\"x\"" members "}"
 #define HELLO_TURN(turn, running) \
         HELLO_AGAIN(",\"turn\":" turn ",\"running\":" running ",\"total_us\":8,\"age_us\":9,\"request\":" \
                     REQUEST_OF("\"node\"", "\"t-1\""))
@@ -621,4 +638,144 @@ Test(agent_link, attach_with_an_odd_tag) {
             HELLO_AGAIN(",\"turn\":3,\"running\":true,\"total_us\":0,\"age_us\":0,\"request\":"
                         REQUEST_OF("\"bash\"", "\"../x\"")));
         cr_assert(n_hello == 1 && !last_hello.tag);
+}
+
+/* ---- operations ---- */
+
+static void operate(uint64_t id) {
+        _cleanup_json_ json_object *request = json_object_new_object();
+
+        cr_assert_eq(json_put_string(request, "operation", "get"), 0);
+        cr_assert_eq(agent_link_operate(agent, id, request, open("/dev/null", O_RDONLY | O_CLOEXEC)), 0);
+}
+
+static void begin_operation(void) {
+        say(AGENT_FRAME_EVENT, 0, HELLO);
+        operate(1);
+}
+
+#define OPERATED(error, text, report) "{\"error\":" error ",\"error_text\":" text ",\"report\":" report "}"
+
+Test(agent_link, operation_with_its_descriptor) {
+        static const char expected[] = "{\"operation\":\"get\"}";
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+        char data[128];
+        struct iovec part = { data, sizeof(data) };
+        struct msghdr message = {
+                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control),
+        };
+        _cleanup_(buffer_done) Buffer b = {};
+        Frame f;
+
+        begin_operation();
+        ssize_t n = recvmsg(peer, &message, MSG_CMSG_CLOEXEC);
+        cr_assert_gt(n, 0);
+        cr_assert_eq(buffer_append(&b, data, (size_t) n), 0);
+        cr_assert_eq(frame_peek(&b, 1000, &f), 1);
+        cr_assert_eq(f.type, AGENT_FRAME_OPERATE);
+        cr_assert_eq(f.turn, 1);
+        cr_assert_eq(f.size, sizeof(expected) - 1);
+        cr_assert_arr_eq(f.payload, expected, sizeof(expected) - 1);
+        cr_assert_not_null(CMSG_FIRSTHDR(&message));
+        cr_assert_eq(CMSG_FIRSTHDR(&message)->cmsg_type, SCM_RIGHTS);
+}
+
+Test(agent_link, operations_beside_turns) {
+        begin_turn();
+        for (uint64_t id = 1; id <= 3; id++) {
+                operate(id);
+                say(AGENT_FRAME_STDOUT, 1, "a");
+                say(AGENT_FRAME_OPERATED, id, OPERATED("null", "null", "{\"size\":1}"));
+                cr_assert_eq(n_operated, id);
+                cr_assert_eq(last_operation, id);
+                cr_assert_null(last_error);
+                cr_assert_str_eq(last_report, "{\"size\":1}");
+        }
+        operate(4);
+        say(AGENT_FRAME_OPERATED, 4, OPERATED("\"no-file\"", "\"t\"", "null"));
+        cr_assert_str_eq(last_error, "no-file");
+        cr_assert_str_eq(last_report, "t");
+        say(AGENT_FRAME_RESULT, 1, RESULT);
+        cr_assert_eq(n_result, 1);
+        cr_assert_eq(n_lost, 0);
+}
+
+/* Of one that was given up it is ignored, whatever it says, and once. */
+Test(agent_link, late_answers) {
+        begin_operation();
+        agent_link_forget_operation(agent);
+        operate(2);
+        say(AGENT_FRAME_OPERATED, 1, "garbage");
+        cr_assert_eq(n_operated, 0);
+        say(AGENT_FRAME_OPERATED, 2, OPERATED("null", "null", "null"));
+        cr_assert_eq(n_operated, 1);
+        cr_assert_eq(n_lost, 0);
+        say(AGENT_FRAME_OPERATED, 1, "garbage");
+        cr_assert_eq(n_lost, 1);
+}
+
+Test(agent_link, answers_to_nothing) {
+        say(AGENT_FRAME_OPERATED, 1, OPERATED("null", "null", "null"));
+        cr_assert_eq(n_lost, 1);
+        end();
+
+        begin();
+        begin_operation();
+        say(AGENT_FRAME_OPERATED, 1, OPERATED("null", "null", "null"));
+        say(AGENT_FRAME_OPERATED, 1, OPERATED("null", "null", "null"));
+        cr_assert_eq(n_operated, 1);
+        cr_assert_eq(n_lost, 1);
+        end();
+
+        begin();
+        begin_operation();
+        say(AGENT_FRAME_OPERATED, 0, OPERATED("null", "null", "null"));
+        say(AGENT_FRAME_OPERATED, 0, OPERATED("null", "null", "null"));
+        cr_assert_eq(n_operated, 0);
+        cr_assert_eq(n_lost, 1);
+}
+
+Test(agent_link, hostile_answers) {
+        static const char *const answers[] = {
+                "", "{", "[]", "null", "{\"error\":1}", "{\"error\":\"ended\"}", "{\"error\":\"\"}",
+                "{\"report\":[]}", "{\"report\":1}", "{\"error_text\":{}}", "{\"unknown\":1}",
+                "{\"error\":\"io\",\"report\":{}}", "{\"error_text\":\"a\\u0000b\"}", "{\"error_text\":\"\xff\"}",
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(answers); i++) {
+                begin_operation();
+                say(AGENT_FRAME_OPERATED, 1, answers[i]);
+                cr_assert_eq(n_lost, 1, "%s", answers[i]);
+                cr_assert_eq(n_operated, 0);
+                end();
+                begin();
+        }
+
+        _cleanup_free_ char *big = calloc(1, AGENT_OPERATED_MAX + 2);
+        memset(big, ' ', AGENT_OPERATED_MAX + 1);
+        memcpy(big, "{}", 2);
+        begin_operation();
+        say(AGENT_FRAME_OPERATED, 1, big);
+        cr_assert_eq(n_lost, 1);
+}
+
+Test(agent_link, freed_when_operated) {
+        begin_operation();
+        free_in_callback = true;
+        say(AGENT_FRAME_OPERATED, 1, OPERATED("null", "null", "null"));
+        cr_assert_eq(n_operated, 1);
+        cr_assert_null(agent);
+}
+
+Test(agent_link, request_of_an_operation_is_capped) {
+        _cleanup_json_ json_object *request = json_object_new_object();
+        _cleanup_free_ char *path = calloc(1, AGENT_OPERATE_MAX + 1);
+
+        memset(path, 'x', AGENT_OPERATE_MAX);
+        say(AGENT_FRAME_EVENT, 0, HELLO);
+        cr_assert_eq(json_put_string(request, "path", path), 0);
+        cr_assert_eq(agent_link_operate(agent, 1, request, -EBADF), -EMSGSIZE);
+        operate(2);
+        say(AGENT_FRAME_OPERATED, 2, OPERATED("null", "null", "null"));
+        cr_assert_eq(n_operated, 1);
 }

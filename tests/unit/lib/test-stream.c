@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <criterion/criterion.h>
@@ -151,6 +153,99 @@ Test(stream, output_is_capped_and_goes_on) {
 
         cr_assert_eq(peer_read(got, 2 * OUTPUT_MAX), 2 * OUTPUT_MAX - n);
         cr_assert_eq(n_hangups, 0);
+}
+
+/* Reads as the agent does; the descriptor that came, -EBADF: none. Its peer is a pipe whose other end is known. */
+static int peer_read_fd(char *data, size_t size, size_t *ret_size) {
+        _Alignas(struct cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
+        struct iovec part = { data, size };
+        struct msghdr message = {
+                .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control),
+        };
+        ssize_t n = recvmsg(peer, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+        struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+        int fd;
+
+        *ret_size = n > 0 ? (size_t) n : 0;
+        if (!c)
+                return -EBADF;
+        cr_assert_eq(c->cmsg_len, CMSG_LEN(sizeof(int)), "one descriptor a message");
+        memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+        return fd;
+}
+
+/* A descriptor that can be told from others: of a pipe with one byte in it. */
+static int marked_fd(char mark) {
+        int fds[2];
+
+        cr_assert_eq(pipe(fds), 0);
+        cr_assert_eq(write(fds[1], &mark, 1), 1);
+        (void) close(fds[1]);
+        return fds[0];
+}
+
+static char fd_mark(int fd) {
+        char mark = 0;
+
+        cr_assert_eq(read(fd, &mark, 1), 1);
+        (void) close(fd);
+        return mark;
+}
+
+Test(stream, descriptor_with_what_is_written_at_once) {
+        char data[16];
+        size_t n;
+        int fd;
+
+        cr_assert_eq(stream_write_fd(stream, "abc", 3, marked_fd('x')), 0);
+        fd = peer_read_fd(data, sizeof(data), &n);
+        cr_assert_eq(n, 3);
+        cr_assert_eq(fd_mark(fd), 'x');
+}
+
+Test(stream, descriptors_behind_unsent_bytes) {
+        _cleanup_free_ char *data = calloc(1, OUTPUT_MAX);
+        size_t at = 0, marks[2] = {}, n_marks = 0, total = 400 * KIB + 6, n;
+        char names[3] = "";
+
+        cr_assert_eq(stream_write(stream, data, 400 * KIB), 0);
+        cr_assert_gt(stream_queued(stream), 0);
+        cr_assert_eq(stream_write_fd(stream, "Xab", 3, marked_fd('x')), 0);
+        cr_assert_eq(stream_write_fd(stream, "Yb", 2, marked_fd('y')), 0);
+        cr_assert_eq(stream_write(stream, "z", 1), 0);
+
+        while (at < total) {
+                int fd = peer_read_fd(data + at, total - at, &n);
+
+                if (fd >= 0) {
+                        cr_assert_lt(n_marks, 2);
+                        names[n_marks] = fd_mark(fd);
+                        marks[n_marks++] = at + n;
+                }
+                at += n;
+                pump();
+        }
+        cr_assert_str_eq(names, "xy");
+        cr_assert(memcmp(data + 400 * KIB, "XabYbz", 6) == 0);
+        /* Each is there when its byte has been read, and no later one's. */
+        cr_assert(marks[0] > 400 * KIB && marks[0] <= 400 * KIB + 3);
+        cr_assert(marks[1] > 400 * KIB + 3 && marks[1] <= total);
+        cr_assert_eq(n_drained, 1);
+}
+
+Test(stream, descriptors_are_capped_and_closed) {
+        _cleanup_free_ char *data = calloc(1, OUTPUT_MAX);
+        int fds[STREAM_FDS_MAX + 1][2];
+
+        cr_assert_eq(stream_write(stream, data, 400 * KIB), 0);
+        for (size_t i = 0; i <= STREAM_FDS_MAX; i++) {
+                cr_assert_eq(pipe(fds[i]), 0);
+                cr_assert_eq(stream_write_fd(stream, "a", 1, fds[i][0]), i < STREAM_FDS_MAX ? 0 : -ENOBUFS);
+        }
+        stream = stream_free(stream);
+        (void) signal(SIGPIPE, SIG_IGN);
+        for (size_t i = 0; i <= STREAM_FDS_MAX; i++)
+                cr_assert_eq(write(fds[i][1], "x", 1), -1, "nobody has the other end");
 }
 
 Test(stream, reads_short_and_long) {

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* The agent's descriptors and signals as they are to be, once, at its start. */
+
+#include "agent/launch.h"
+
+#define PLACEHOLDER_FD (LAUNCH_FDS - 1)         /* /dev/null */
+
+/* The daemon's socket by its number; no other descriptor from 3 on is left open. */
+int setup_take_socket(const char *argument, int *ret);
+/* Blocks all signals; *ret tells of children that ended. */
+int setup_signals(int *ret);
