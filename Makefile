@@ -42,6 +42,7 @@ DAEMON_SRC := $(wildcard daemon/*.c)
 SHIM_SRC := $(wildcard shim/*.c)
 CTL_SRC := $(wildcard ctl/*.c)
 AGENT_SRC := $(wildcard agent/*.c)
+SNAPSHOT_SRC := $(wildcard snapshot/*.c)
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB_OBJ := $(call objects,$(LIB_SRC))
@@ -49,10 +50,12 @@ DAEMON_OBJ := $(call objects,$(DAEMON_SRC))
 SHIM_OBJ := $(call objects,$(SHIM_SRC))
 CTL_OBJ := $(call objects,$(CTL_SRC))
 AGENT_OBJ := $(call objects,$(AGENT_SRC))
-ALL_OBJ := $(LIB_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(CTL_OBJ) $(AGENT_OBJ)
+SNAPSHOT_OBJ := $(call objects,$(SNAPSHOT_SRC))
+ALL_OBJ := $(LIB_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(CTL_OBJ) $(AGENT_OBJ) $(SNAPSHOT_OBJ)
 
 LIBRARY := $(BUILD)/libnixsandbox.a
-PROGRAMS := $(BUILD)/sandboxd $(BUILD)/nix-sandbox-mcp $(BUILD)/sandboxctl $(BUILD)/sandbox-agent
+PROGRAMS := $(BUILD)/sandboxd $(BUILD)/nix-sandbox-mcp $(BUILD)/sandboxctl $(BUILD)/sandbox-agent \
+        $(BUILD)/sandbox-snapshot
 
 all: $(PROGRAMS)
 
@@ -85,6 +88,10 @@ $(BUILD)/nix-sandbox-mcp: $(SHIM_OBJ) $(LIBRARY)
 $(BUILD)/sandboxctl: $(CTL_OBJ) $(LIBRARY)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c -lnettle $(CURSES_LIBS)
+
+$(BUILD)/sandbox-snapshot: $(SNAPSHOT_OBJ) $(LIBRARY)
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c -lseccomp -lnettle
 
 # pid 1 of every jail: static, because a jail has whatever libraries its environment has, and not
 # position-independent, because relocations would make its pages private to each session.

@@ -2,7 +2,7 @@
 
 /*
  * Sealing and checking. The hash is nettle's: the smallest library that has a well-kept SHA-256, without
- * state, set-up or allocation. It is linked to sandboxd and sandboxctl only.
+ * state, set-up or allocation. The agent and the shim do without it.
  */
 
 #include "audit-chain.h"

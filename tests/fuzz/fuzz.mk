@@ -13,6 +13,8 @@ fuzz-config_SRC := $(addprefix daemon/,config.c config-reader.c config-environme
 fuzz-report_SRC := agent/report.c
 fuzz-request_SRC := agent/message.c
 fuzz-agent-link_SRC := $(addprefix daemon/,agent-link.c agent-parse.c turn.c turn-reply.c environment.c)
+fuzz-manifest_SRC := $(addprefix snapshot/,manifest.c report.c hash.c id.c)
+fuzz-snapshot-report_SRC := snapshot/report.c
 fuzz-session-record_SRC := $(addprefix daemon/,session-record.c session-state.c history.c environment.c limits.c)
 
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz-*.c))

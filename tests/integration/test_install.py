@@ -9,7 +9,8 @@ import pytest
 
 from daemonlib import BUILD, ROOT, public_directory, removed
 
-PROGRAMS = {"bin/nix-sandbox-mcp", "bin/sandboxctl", "libexec/nix-sandbox/sandbox-agent", "libexec/nix-sandbox/sandboxd"}
+PROGRAMS = {"bin/nix-sandbox-mcp", "bin/sandboxctl", "libexec/nix-sandbox/sandbox-agent", "libexec/nix-sandbox/sandbox-snapshot",
+            "libexec/nix-sandbox/sandboxd"}
 DATA = {
     "lib/systemd/catalog/nix-sandbox.catalog", "lib/systemd/system/nix-sandbox.slice",
     "lib/systemd/system/sandboxd.service", "lib/systemd/system/sandboxd.socket", "lib/sysusers.d/nix-sandbox.conf",
