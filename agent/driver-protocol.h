@@ -15,9 +15,13 @@
  *     agent → driver   execute TOKEN LENGTH      then LENGTH bytes of code: valid UTF-8, no NUL
  *                      save, restore, list, show TOKEN LENGTH    see below
  *     driver → agent   ready                     once, when it can run code
+ *                      value TOKEN KIND LENGTH   then LENGTH bytes: what the turn gives back, agent-value.h
  *                      done TOKEN STATUS STATE   the turn is over: exit status 0…255; kept or lost
  * TOKEN is 16 hex digits, new for every turn and not to be guessed: a report with another token is ignored,
  * so what code forges can spoil its own turn only.
+ *
+ * Values come while the turn runs, "done" included: each is kept whole or, when it is over a limit of agent-value.h
+ * or of no known kind, read and dropped.
  *
  * "done" is written after everything that the turn itself printed has reached the pipes (the agent then
  * reads exactly what FIONREAD says and closes the turn, so background writers cannot hold it).

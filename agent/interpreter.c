@@ -149,7 +149,7 @@ void interpreter_ended(Interpreter *i) {
         i->ready = i->killed = i->unread = false;
         i->pid = 0;
         i->control = safe_close(i->control);
-        i->reports = (ReportReader) {};
+        report_reader_done(&i->reports);
         buffer_done(&i->unsent);
 }
 
@@ -220,7 +220,7 @@ int interpreter_receive(Interpreter *i) {
                 return -EPIPE;
         }
 
-        i->reports.size += (size_t) n;
+        report_reader_commit(&i->reports, (size_t) n);
         return 1;
 }
 

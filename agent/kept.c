@@ -12,6 +12,7 @@ void kept_begin(Kept *k, uint64_t turn, Interpreter *interpreter, const char *re
                 for (InterpreterStream s = 0; s < _INTERPRETER_STREAM_MAX; s++)
                         output_forget(&k->interpreter->pipes[s].output);
 
+        values_forget(&k->values);
         k->total_usec += k->duration_usec;
         k->duration_usec = 0;
         k->turn = turn;
@@ -53,6 +54,8 @@ int kept_replay(const Kept *k, Buffer *frames) {
 
         for (InterpreterStream s = 0; r >= 0 && k->interpreter && s < _INTERPRETER_STREAM_MAX; s++)
                 r = output_replay(&k->interpreter->pipes[s].output, /* finished= */ !k->running, frames);
+        if (r >= 0)
+                r = buffer_append(frames, buffer_data(&k->values.frames), buffer_size(&k->values.frames));
         if (r < 0 || k->running)
                 return r;
         return frame_append(frames, AGENT_FRAME_RESULT, k->turn, buffer_data(&k->result),

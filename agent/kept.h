@@ -9,6 +9,7 @@
 
 #include "agent/interpreter.h"
 #include "agent/message.h"
+#include "agent/values.h"
 
 typedef struct Kept {
         uint64_t turn;                  /* 0: there was none yet */
@@ -18,6 +19,7 @@ typedef struct Kept {
         uint64_t begun_usec;
         uint64_t duration_usec;
         uint64_t total_usec;            /* of all turns before */
+        Values values;
         Buffer result;
 } Kept;
 

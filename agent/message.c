@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 
 #include "agent/message.h"
 #include "lib/agent-protocol.h"
@@ -84,6 +86,36 @@ static void write_output(JsonWriter *w, const char *key, const OutputSummary *s)
         json_write_object_end(w);
 }
 
+static void write_outbox(JsonWriter *w, const Outbox *o) {
+        bool any = false;
+
+        for (size_t i = 0; i < o->n; i++) {
+                if (o->files[i].old)
+                        continue;
+                if (!any)
+                        json_write_array(w, "out");
+                any = true;
+                json_write_object(w, NULL);
+                json_write_string(w, "name", o->files[i].name);
+                json_write_uint(w, "bytes", o->files[i].bytes);
+                json_write_object_end(w);
+        }
+        if (any)
+                json_write_array_end(w);
+        write_uint(w, "out_more", o->more);
+}
+
+void result_set_error(TurnResult *result, const char *error, const char *format, ...) {
+        va_list ap;
+
+        result->error = error;
+        result->exit_code = streq(error, "missing") ? EXIT_CODE_MISSING : EXIT_CODE_FAILED;
+
+        va_start(ap, format);
+        (void) vsnprintf(result->error_text, sizeof(result->error_text), format, ap);
+        va_end(ap);
+}
+
 int result_print(const TurnResult *t, Buffer *b) {
         JsonWriter w = JSON_WRITER(b);
 
@@ -99,6 +131,9 @@ int result_print(const TurnResult *t, Buffer *b) {
         write_output(&w, "stdout", &t->out);
         write_output(&w, "stderr", &t->err);
         write_string(&w, "full", t->full);
+        write_uint(&w, "values_dropped", t->values_dropped);
+        if (t->outbox)
+                write_outbox(&w, t->outbox);
         write_string(&w, "error", t->error);
         write_string(&w, "error_text", t->error ? t->error_text : NULL);
         json_write_object_end(&w);

@@ -3,6 +3,7 @@
 
 /* The JSON in the frames of lib/agent-protocol.h, parsed and printed. Pure. */
 
+#include "agent/outbox.h"
 #include "agent/output.h"
 #include "lib/buffer.h"
 
@@ -19,6 +20,13 @@ typedef struct ExecuteRequest {
 /* -EBADMSG or -EINVAL: not a request. */
 int request_parse(const char *payload, size_t size, ExecuteRequest *ret);
 
+/* Of a RESULT, where it is not the interpreter's own. */
+#define EXIT_CODE_FAILED 1
+#define EXIT_CODE_TIMED_OUT 124
+#define EXIT_CODE_MISSING 127
+#define EXIT_CODE_SIGNAL 128
+#define EXIT_CODE_INTERRUPTED 130
+
 typedef struct TurnResult {
         int exit_code;
         int signal;
@@ -29,9 +37,14 @@ typedef struct TurnResult {
         OutputSummary out, err;
         const char *full;               /* place without room; static; NULL: none, or not looked for */
         uint64_t duration_usec;
+        uint64_t values_dropped;
+        const Outbox *outbox;           /* borrowed; NULL: not looked at */
         const char *error;              /* static; NULL: none */
         char error_text[160];
 } TurnResult;
+
+/* Says that the turn could not run, in one of the protocol's words (static) and in a sentence. */
+void result_set_error(TurnResult *result, const char *error, const char *format, ...) _printf_(3, 4);
 
 /* What a daemon that takes over an agent must know of it. */
 typedef struct HelloState {

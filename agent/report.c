@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Takes lines off the reader one by one. Strict: what is not exactly a report is none. */
+/*
+ * Takes lines off the reader one by one. Strict: what is not exactly a report is none. Lines collect in a small
+ * place of fixed size; the bytes of a value go past it into a buffer that is there only then.
+ */
 
 #include <errno.h>
 
 #include "agent/report.h"
 
 #define WORDS_MAX 4U
+#define LENGTH_DIGITS_MAX 10U
+#define SKIP_SIZE (64 * KIB)
 
 /* Cuts a line into words at single blanks. Their number, or WORDS_MAX + 1 when there are more. */
 static size_t line_split(char *line, char *ret_words[WORDS_MAX]) {
@@ -69,7 +74,38 @@ static int parse_done(char *const words[WORDS_MAX], Report *ret) {
         return 1;
 }
 
-static int parse_line(char *line, Report *ret) {
+static int parse_length(const char *s, uint64_t *ret) {
+        if (!*s || strlen(s) > LENGTH_DIGITS_MAX)
+                return -EBADMSG;
+
+        for (*ret = 0; *s; s++) {
+                if (*s < '0' || *s > '9')
+                        return -EBADMSG;
+                *ret = *ret * 10 + (uint64_t) (*s - '0');
+        }
+        return 0;
+}
+
+/* The bytes behind the line are no lines, whoever's they are. */
+static int parse_value(ReportReader *reader, char *const words[WORDS_MAX]) {
+        Report report = { .kind = REPORT_VALUE, .value_kind = agent_value_from_string(words[2]) };
+        int r;
+
+        r = parse_length(words[3], &reader->left);
+        if (r < 0)
+                return r;
+
+        if (strlen(words[1]) == DRIVER_TOKEN_LENGTH)
+                memcpy(report.token, words[1], DRIVER_TOKEN_LENGTH);
+        if (report.value_kind >= 0 && reader->left > agent_value_max(report.value_kind))
+                report.value_kind = _AGENT_VALUE_INVALID;
+
+        reader->report = report;
+        reader->in_value = true;
+        return 0;
+}
+
+static int parse_line(ReportReader *reader, char *line, Report *ret) {
         char *words[WORDS_MAX];
         size_t n;
 
@@ -80,11 +116,39 @@ static int parse_line(char *line, Report *ret) {
         }
         if (n == 4 && streq(words[0], "done"))
                 return parse_done(words, ret);
+        if (n == 4 && streq(words[0], "value"))
+                return parse_value(reader, words);
         return 0;
 }
 
+static void reader_consume(ReportReader *reader, size_t n) {
+        reader->size -= n;
+        memmove(reader->data, reader->data + n, reader->size);
+}
+
+/* 1: the value is complete. */
+static int take_value(ReportReader *reader, Report *ret) {
+        size_t n = MIN(reader->left, reader->size);
+
+        if (reader->report.value_kind >= 0 && buffer_append(&reader->value, reader->data, n) < 0)
+                return -ENOMEM;
+        reader_consume(reader, n);
+        reader->left -= n;
+        if (reader->left > 0)
+                return 0;
+
+        reader->in_value = false;
+        reader->report.value = buffer_data(&reader->value);
+        reader->report.size = buffer_size(&reader->value);
+        *ret = reader->report;
+        return 1;
+}
+
 int report_next(ReportReader *reader, Report *ret) {
-        for (;;) {
+        if (!reader->in_value)
+                buffer_consume(&reader->value, buffer_size(&reader->value));
+
+        while (!reader->in_value) {
                 char line[DRIVER_LINE_MAX + 1];
                 size_t size;
                 char *end;
@@ -99,11 +163,45 @@ int report_next(ReportReader *reader, Report *ret) {
 
                 memcpy(line, reader->data, size);
                 line[size] = 0;
-                reader->size -= size + 1;
-                memmove(reader->data, end + 1, reader->size);
+                reader_consume(reader, size + 1);
 
-                r = parse_line(line, ret);
+                r = parse_line(reader, line, ret);
                 if (r != 0)
                         return r;
         }
+
+        return take_value(reader, ret);
+}
+
+char *report_reader_end(ReportReader *reader, size_t *ret_room) {
+        size_t room;
+        char *p;
+
+        reader->past = false;
+        if (reader->in_value && reader->size == 0) {
+                room = reader->report.value_kind >= 0 ? reader->left : MIN(reader->left, SKIP_SIZE);
+                reader->past = buffer_reserve(&reader->value, room, &p) >= 0;
+        }
+        if (reader->past) {
+                *ret_room = room;
+                return p;
+        }
+
+        *ret_room = sizeof(reader->data) - reader->size;
+        return reader->data + reader->size;
+}
+
+void report_reader_commit(ReportReader *reader, size_t n) {
+        if (!reader->past) {
+                reader->size += n;
+                return;
+        }
+
+        buffer_commit(&reader->value, reader->report.value_kind >= 0 ? n : 0);
+        reader->left -= n;
+}
+
+void report_reader_done(ReportReader *reader) {
+        buffer_done(&reader->value);
+        *reader = (ReportReader) {};
 }

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/wait.h>
 
@@ -22,7 +21,7 @@
 #define DEATHS_MAX 2U
 /* SIGINT does nothing before the driver has begun with the turn, which nobody can see from outside. */
 #define SETTLE_USEC (20 * USEC_PER_MSEC)
-#define REPORTS_MAX 16U                         /* pieces read from a driver that is dead */
+#define REPORTS_MAX 64U                         /* pieces read from a driver that is dead */
 #define LOOK_USEC (5 * USEC_PER_MSEC)           /* what turns of less do has to cost nothing */
 
 void turn_init(Turn *t, Interpreter interpreters[INTERPRETERS_MAX], Buffer *frames) {
@@ -52,6 +51,9 @@ static int turn_finish(Turn *t) {
         result->duration_usec = now_monotonic() - t->begun_usec;
         if (result->exit_code != 0 || result->err.bytes > 0 || result->duration_usec >= LOOK_USEC)
                 result->full = places_find_full();
+        outbox_finish(&t->outbox);
+        result->outbox = &t->outbox;
+        result->values_dropped = t->kept.values.dropped;
         if (r >= 0)
                 r = kept_finish(&t->kept, result, t->frames);
 
@@ -61,17 +63,6 @@ static int turn_finish(Turn *t) {
         t->interpreter = NULL;
         t->stage = TURN_IDLE;
         return r;
-}
-
-static void _printf_(3, 4) turn_set_error(Turn *t, const char *error, const char *format, ...) {
-        va_list ap;
-
-        t->result.error = error;
-        t->result.exit_code = streq(error, "missing") ? EXIT_CODE_MISSING : EXIT_CODE_FAILED;
-
-        va_start(ap, format);
-        (void) vsnprintf(t->result.error_text, sizeof(t->result.error_text), format, ap);
-        va_end(ap);
 }
 
 /* The output pipes, as of now. What comes later is the next turn's. */
@@ -93,9 +84,9 @@ static int turn_fail_start(Turn *t, int error) {
         const char *name = interpreter_name(t->interpreter);
 
         if (error == -ENOENT)
-                turn_set_error(t, "missing", "there is no %s here", name);
+                result_set_error(&t->result, "missing", "there is no %s here", name);
         else
-                turn_set_error(t, "start", "%s could not be started: %s", name, strerrordesc_np(-error));
+                result_set_error(&t->result, "start", "%s could not be started: %s", name, strerrordesc_np(-error));
         return turn_finish(t);
 }
 
@@ -150,13 +141,14 @@ int turn_begin(Turn *t, uint64_t id, const char *payload, size_t size) {
         t->result = (TurnResult) {};
         t->begun_usec = now_monotonic();
         t->begun_ticks = children_clock();
+        outbox_begin(&t->outbox);
 
         r = request_parse(payload, size, &request);
         if (r >= 0)
                 t->interpreter = interpreter_find(t->interpreters, request.interpreter);
         kept_begin(&t->kept, id, t->interpreter, t->interpreter ? payload : NULL);
         if (!t->interpreter) {
-                turn_set_error(t, "protocol", "the request cannot be understood");
+                result_set_error(&t->result, "protocol", "the request cannot be understood");
                 return turn_finish(t);
         }
 
@@ -243,10 +235,6 @@ static bool turn_has_code_running(const Turn *t, const Interpreter *i) {
 static int turn_on_done(Turn *t, Interpreter *i, const Report *report) {
         int r;
 
-        /* Of an earlier turn, of an operation, or made up. */
-        if (!turn_has_code_running(t, i) || !streq(report->token, t->token))
-                return t->on_other_report ? t->on_other_report(i, report, t->userdata) : 0;
-
         if (t->stage > TURN_RUNNING)
                 children_kill(i->pid, t->begun_ticks);
 
@@ -257,6 +245,23 @@ static int turn_on_done(Turn *t, Interpreter *i, const Report *report) {
         t->result.exit_code = report->status;
         t->result.lost = report->lost;
         return turn_finish(t);
+}
+
+static int turn_on_report(Turn *t, Interpreter *i, const Report *report) {
+        bool mine;
+
+        if (report->kind == REPORT_READY) {
+                turn_on_ready(t, i);
+                return 0;
+        }
+
+        mine = turn_has_code_running(t, i) && streq(report->token, t->token);
+        if (report->kind == REPORT_VALUE)
+                return mine ? values_take(&t->kept.values, t->id, report, t->frames) : 0;
+        if (mine)
+                return turn_on_done(t, i, report);
+        /* Of an earlier turn, of an operation, or made up. */
+        return t->on_other_report ? t->on_other_report(i, report, t->userdata) : 0;
 }
 
 /* A driver whose socket says what no driver does, or nothing ever again, is of no use. */
@@ -277,13 +282,9 @@ int turn_on_control(Turn *t, Interpreter *i) {
         received = interpreter_receive(i);
 
         while ((r = report_next(&i->reports, &report)) > 0) {
-                if (report.kind == REPORT_READY)
-                        turn_on_ready(t, i);
-                else {
-                        r = turn_on_done(t, i, &report);
-                        if (r < 0)
-                                return r;
-                }
+                r = turn_on_report(t, i, &report);
+                if (r < 0)
+                        return r;
         }
 
         /* Hanging up is different while code runs: it may have called exec, or closed every descriptor, and
@@ -307,7 +308,7 @@ static int turn_on_early_death(Turn *t, int status) {
         if (++t->deaths < DEATHS_MAX)
                 return turn_start(t);
 
-        turn_set_error(t, "start", "%s ended with %s %d while it started", interpreter_name(t->interpreter),
+        result_set_error(&t->result, "start", "%s ended with %s %d while it started", interpreter_name(t->interpreter),
                        killed ? "signal" : "status", killed ? WTERMSIG(status) : WEXITSTATUS(status));
         return turn_finish(t);
 }
@@ -372,7 +373,7 @@ int turn_on_deadline(Turn *t) {
         case TURN_WAITING:
                 return turn_start(t);
         case TURN_STARTING:
-                turn_set_error(t, "start", "%s was not ready within %u seconds", interpreter_name(i),
+                result_set_error(&t->result, "start", "%s was not ready within %u seconds", interpreter_name(i),
                                (unsigned) (AGENT_START_USEC / USEC_PER_SEC));
                 turn_kill(t);
                 return 0;

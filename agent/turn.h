@@ -9,13 +9,6 @@
 
 #include "agent/kept.h"
 
-/* Of a RESULT, where it is not the interpreter's own. */
-#define EXIT_CODE_FAILED 1
-#define EXIT_CODE_TIMED_OUT 124
-#define EXIT_CODE_MISSING 127
-#define EXIT_CODE_SIGNAL 128
-#define EXIT_CODE_INTERRUPTED 130
-
 typedef enum TurnStage {
         TURN_IDLE,
         TURN_WAITING,           /* for another try to start the interpreter */
@@ -51,6 +44,7 @@ typedef struct Turn {
         unsigned deaths;                /* of interpreters before they had the code */
 
         TurnResult result;
+        Outbox outbox;
         Kept kept;
 } Turn;
 

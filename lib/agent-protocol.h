@@ -31,6 +31,8 @@
  *     STDOUT, STDERR            turn N: raw bytes as they come, at most OUTPUT_HEAD_MAX a stream and turn
  *     STDOUT_TAIL, STDERR_TAIL  turn N, only when there was more: the last OUTPUT_TAIL_MAX bytes of that, once
  *                               a stream, just before RESULT
+ *     VALUE      turn N: u8 AgentValueKind (agent-value.h), u8 0 or 1, then bytes of a value; after 1 the next VALUE
+ *                goes on with it. At most AGENT_VALUES_MAX and AGENT_VALUES_SIZE a turn, agent_value_max() each
  *     RESULT     turn N, last frame of a turn: JSON. exit_code and duration_us are always there; others are left
  *                out while they are 0, false, null, "kept", or a stream with nothing to tell:
  *                {"exit_code":int 0…255,      124 after a time-out, 130 interrupted, 128+n died of signal n
@@ -46,6 +48,11 @@
  *                 "duration_us":u,
  *                 "full":string|null,         one of AGENT_PLACES that has no free block left; not looked for after a
  *                                             turn that was short and had nothing to complain about
+ *                 "values_dropped":u,         values that were over those limits
+ *                 "out":[{"name":string,"bytes":u}], "out_more":u,
+ *                                             regular files of /workspace/out that are new or have changed, by name,
+ *                                             at most AGENT_OUT_MAX; names are UTF-8 without control characters
+ *                                             and '/', at most AGENT_OUT_NAME_MAX bytes; how many are not told
  *                 "error":null|"missing"|"start"|"protocol",
  *                                             missing: no such program in the jail; start: it did not come up
  *                 "error_text":string|null}
@@ -64,6 +71,7 @@
  * A path is relative to /workspace, or begins with it. It leads to a regular file, through no symbolic link.
  */
 
+#include "agent-value.h"
 #include "frame.h"
 #include "version.h"
 
@@ -79,6 +87,7 @@ typedef enum AgentFrameType {
         AGENT_FRAME_ATTACH = 9,
         AGENT_FRAME_OPERATE = 10,
         AGENT_FRAME_OPERATED = 11,
+        AGENT_FRAME_VALUE = 12,
 } AgentFrameType;
 
 #define AGENT_CODE_MAX (4U * 1024U * 1024U)             /* bytes of code in one turn */
@@ -86,6 +95,7 @@ typedef enum AgentFrameType {
 #define AGENT_PAYLOAD_MAX (256U * 1024U)                /* payload the daemon accepts */
 #define AGENT_OPERATE_MAX (8U * 1024U)
 #define AGENT_OPERATED_MAX (64U * 1024U)
+#define AGENT_VALUE_HEAD_SIZE 2U
 #define AGENT_ATTACH_TURN UINT64_MAX
 #define AGENT_NONCE_SIZE 32U
 #define AGENT_ATTACH_SIZE (FRAME_HEADER_SIZE + AGENT_NONCE_SIZE)
@@ -115,6 +125,8 @@ static inline const char *agent_operation_error_find(const char *name) {
                         return errors[i];
         return NULL;
 }
+#define AGENT_OUT_MAX 32U
+#define AGENT_OUT_NAME_MAX 255U
 
 #define OUTPUT_HEAD_MAX (64U * 1024U)
 #define OUTPUT_TAIL_MAX (64U * 1024U)

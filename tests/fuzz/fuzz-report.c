@@ -21,8 +21,13 @@ static void check_report(const Report *r) {
         if (r->kind == REPORT_READY)
                 return;
 
-        assert_se(r->kind == REPORT_DONE && r->status >= 0 && r->status <= 255);
-        assert_se(strlen(r->token) == DRIVER_TOKEN_LENGTH);
+        if (r->kind == REPORT_VALUE) {
+                assert_se(r->size <= (r->value_kind < 0 ? 0 : agent_value_max(r->value_kind)));
+                assert_se(strlen(r->token) == DRIVER_TOKEN_LENGTH || !*r->token);
+        } else {
+                assert_se(r->kind == REPORT_DONE && r->status >= 0 && r->status <= 255);
+                assert_se(strlen(r->token) == DRIVER_TOKEN_LENGTH);
+        }
         for (const char *p = r->token; *p; p++)
                 assert_se(*p > ' ' && *p <= '~');
 }
@@ -50,9 +55,10 @@ static void read_in_pieces(const uint8_t *data, size_t size, size_t step, Found 
                 assert_se(room > 0);
                 n = MIN(MIN(step, size), room);
                 memcpy(end, data, n);
-                reader.size += n;
+                report_reader_commit(&reader, n);
                 take(&reader, ret);
         }
+        report_reader_done(&reader);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -69,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                 const Report *a = &pieces.reports[i], *b = &bytes.reports[i];
 
                 assert_se(a->kind == b->kind && a->status == b->status && a->lost == b->lost);
+                assert_se(a->value_kind == b->value_kind && a->size == b->size);
                 assert_se(streq(a->token, b->token));
         }
         return 0;

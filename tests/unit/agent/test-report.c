@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 #include <errno.h>
+#include <stdio.h>
 
 #include <criterion/criterion.h>
 
@@ -16,7 +17,7 @@ static void put(ReportReader *r, const char *data, size_t size) {
 
         cr_assert_leq(size, room);
         memcpy(p, data, size);
-        r->size += size;
+        report_reader_commit(r, size);
 }
 
 static int next_of(const char *text, Report *ret) {
@@ -24,6 +25,27 @@ static int next_of(const char *text, Report *ret) {
 
         put(&r, text, strlen(text));
         return report_next(&r, ret);
+}
+
+/* As a socket gives it: as much as there is room for, but at most step bytes. The reports go to found(). */
+static void feed(ReportReader *reader, const char *data, size_t size, size_t step, void (*found)(const Report *)) {
+        Report report;
+        int r;
+
+        while (size > 0) {
+                size_t room, n;
+                char *p = report_reader_end(reader, &room);
+
+                cr_assert_gt(room, 0);
+                n = MIN(MIN(room, step), size);
+                memcpy(p, data, n);
+                report_reader_commit(reader, n);
+                data += n;
+                size -= n;
+                while ((r = report_next(reader, &report)) > 0)
+                        found(&report);
+                cr_assert_eq(r, 0);
+        }
 }
 
 Test(report, kinds) {
@@ -113,4 +135,108 @@ Test(report, length) {
 
         put(&r, line, DRIVER_LINE_MAX + 1);
         cr_assert_eq(report_next(&r, &report), -EBADMSG);
+}
+
+/* ---- values ---- */
+
+static unsigned n_found;
+
+static void found_in_order(const Report *r) {
+        static const struct {
+                ReportKind kind;
+                AgentValueKind value_kind;
+                const char *value;
+        } expected[] = {
+                { REPORT_READY, 0, NULL },
+                { REPORT_VALUE, AGENT_VALUE_RESULT, "{\"n\":\n1}" },
+                { REPORT_VALUE, AGENT_VALUE_PNG, "\x89PNG\r\ndone " TOKEN " 0 kept\n" },
+                { REPORT_VALUE, AGENT_VALUE_SVG, "" },
+                { REPORT_VALUE, _AGENT_VALUE_INVALID, "" },
+                { REPORT_DONE, 0, NULL },
+        };
+
+        cr_assert_lt(n_found, ELEMENTSOF(expected));
+        cr_assert_eq(r->kind, expected[n_found].kind);
+        if (r->kind == REPORT_VALUE) {
+                cr_assert_eq(r->value_kind, expected[n_found].value_kind);
+                cr_assert_str_eq(r->token, TOKEN);
+                cr_assert_eq(r->size, strlen(expected[n_found].value));
+                cr_assert_eq(memcmp(r->value, expected[n_found].value, r->size), 0);
+        }
+        n_found++;
+}
+
+Test(report, values_in_pieces_of_every_size) {
+        static const char text[] = "ready\nvalue " TOKEN " result 8\n{\"n\":\n1}\n"
+                                   "value " TOKEN " image/png 35\n\x89PNG\r\ndone " TOKEN " 0 kept\n"
+                                   "value " TOKEN " image/svg+xml 0\n\nvalue " TOKEN " image/tiff 3\nabc"
+                                   "done " TOKEN " 3 kept\n";
+
+        for (size_t step = 1; step < sizeof(text); step++) {
+                ReportReader r = {};
+
+                n_found = 0;
+                feed(&r, text, sizeof(text) - 1, step, found_in_order);
+                cr_assert_eq(n_found, 6);
+                report_reader_done(&r);
+        }
+}
+
+static size_t value_size;
+
+static void found_large(const Report *r) {
+        if (r->kind == REPORT_VALUE)
+                value_size = r->value_kind < 0 ? SIZE_MAX : r->size;
+        n_found++;
+}
+
+/* What is as large as it may be is taken, what is larger is read and costs no memory. */
+Test(report, large_values) {
+        static char text[3 * MIB];
+        ReportReader r = {};
+        int n;
+
+        for (int over = 0; over <= 1; over++) {
+                size_t size = agent_value_max(AGENT_VALUE_JPEG) + (size_t) over;
+
+                memset(text, 'x', sizeof(text));
+                n = snprintf(text, sizeof(text), "value " TOKEN " image/jpeg %zu\n", size);
+                text[n] = 'y';
+                (void) strcpy(text + n + size, "ready\n");
+
+                n_found = 0;
+                feed(&r, text, (size_t) n + size + 6, 50 * KIB, found_large);
+                cr_assert_eq(n_found, 2);
+                cr_assert_eq(value_size, over ? SIZE_MAX : size);
+                cr_assert_leq(r.value.allocated, BUFFER_KEEP);
+        }
+}
+
+/* Not one byte of what is announced has come. */
+Test(report, announced_values_cost_nothing) {
+        ReportReader r = {};
+        Report report;
+        size_t room;
+
+        put(&r, "value " TOKEN " image/png 9999999999\n", 48);
+        cr_assert_eq(report_next(&r, &report), 0);
+        (void) report_reader_end(&r, &room);
+        cr_assert_leq(r.value.allocated, 64 * KIB);
+        report_reader_done(&r);
+        cr_assert_null(r.value.data);
+}
+
+Test(report, bad_values) {
+        static const char *const garbage[] = {
+                "value " TOKEN " result -1\n", "value " TOKEN " result x\n", "value " TOKEN " result 12345678901\n",
+        };
+        Report report;
+
+        for (size_t i = 0; i < ELEMENTSOF(garbage); i++)
+                cr_assert_eq(next_of(garbage[i], &report), -EBADMSG, "'%s'", garbage[i]);
+
+        /* Of no turn, but its bytes are its bytes. */
+        cr_assert_eq(next_of("value short result 6\nready\n", &report), 1);
+        cr_assert(report.kind == REPORT_VALUE && report.token[0] == 0);
+        cr_assert_eq(next_of("value " TOKEN " result\n", &report), 0);
 }

@@ -307,3 +307,73 @@ Test(turn, another_interpreter_dies) {
         cr_assert_eq(turn.stage, TURN_RUNNING);
         cr_assert_eq(turn_on_death(&turn, 999999999, SIGKILL), 0);
 }
+
+/* ---- values ---- */
+
+static void say_value(const char *token, const char *kind, const char *value) {
+        char text[256];
+
+        (void) snprintf(text, sizeof(text), "value %s %s %zu\n%s", token, kind, strlen(value), value);
+        say(text);
+}
+
+/* What turn 5 has told: "KIND VALUE," for each; the frames are done with. */
+static const char *told_values(Buffer *b) {
+        static char text[512];
+        Frame f;
+
+        text[0] = 0;
+        while (frame_peek(b, AGENT_PAYLOAD_MAX, &f) > 0) {
+                if (f.type == AGENT_FRAME_VALUE)
+                        (void) snprintf(text + strlen(text), sizeof(text) - strlen(text), "%d %.*s,", f.payload[0],
+                                        (int) f.size - 2, f.payload + 2);
+                buffer_consume(b, frame_length(&f));
+        }
+        return text;
+}
+
+Test(turn, values_of_the_turn_only) {
+        Buffer replay = {};
+
+        say_value("0123456789abcdef", "result", "0");
+        begin();
+        say_value("0123456789abcdef", "result", "1");
+        say_value(turn.token, "result", "2");
+        say_value(turn.token, "image/png", "x");
+        say_value(turn.token, "image/gif", "y");
+        cr_assert_str_eq(told_values(&frames), "0 2,1 x,");
+
+        /* To another daemon while it runs, and when it is over. */
+        cr_assert_eq(kept_replay(&turn.kept, &replay), 0);
+        cr_assert_str_eq(told_values(&replay), "0 2,1 x,");
+        say_done(turn.token, "0 kept");
+        say_value(turn.token, "result", "3");
+        cr_assert_eq(kept_replay(&turn.kept, &replay), 0);
+        cr_assert_str_eq(told_values(&replay), "0 2,1 x,");
+
+        {
+                _cleanup_json_ json_object *o = result();
+
+                cr_assert_eq(json_object_get_int(member(o, "values_dropped")), 1);
+        }
+
+        begin();
+        say_done(turn.token, "0 kept");
+        cr_assert_eq(kept_replay(&turn.kept, &replay), 0);
+        cr_assert_str_eq(told_values(&replay), "");
+        buffer_done(&replay);
+}
+
+/* A length that is never filled holds up the turn that announced it, and no other. */
+Test(turn, value_that_never_ends) {
+        begin();
+        say("value 0123456789abcdef result 4000\n");
+        say_done(turn.token, "0 kept");
+        cr_assert_eq(turn.stage, TURN_RUNNING);
+        expire(TURN_RUNNING);
+        expire(TURN_INTERRUPTED);
+        expire(TURN_CHILDREN_KILLED);
+        die(SIGKILL);
+        assert_result("124 signal 0 timed_out lost fine");
+        cr_assert_null(python->reports.value.data);
+}

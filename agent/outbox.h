@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/*
+ * /workspace/out: where code puts files that its caller is to hear of. After each turn the agent looks which
+ * regular files there (not below) are new or have changed. The names are the code's own: only those that can be
+ * shown are told. Part of the Turn.
+ */
+
+#include <sys/types.h>
+#include <time.h>
+
+#include "lib/agent-protocol.h"
+#include "lib/macro.h"
+
+#define OUTBOX_LOOK_MAX 1024U   /* entries looked at: a turn's end must not wait for a million of them */
+
+typedef struct OutboxFile {
+        char name[AGENT_OUT_NAME_MAX + 1];
+        uint64_t bytes;
+        ino_t inode;
+        struct timespec modified, changed;
+        bool old;               /* it was told before, and is still the same */
+} OutboxFile;
+
+typedef struct Outbox {
+        struct timespec begun;
+        OutboxFile *files;      /* that have a time since then, by name; NULL: none. Until the end of the next turn */
+        size_t n;
+        uint64_t more;          /* new ones that are not among them */
+} Outbox;
+
+void outbox_begin(Outbox *o);
+/* Finds nothing where memory is short. */
+void outbox_finish(Outbox *o);
+void outbox_done(Outbox *o);
