@@ -3,7 +3,8 @@
 /*
  * Without the directory a turn costs one openat(2) that fails. A file is new when it changed since the turn began,
  * by the clock that file systems take their times from. That stands still for some milliseconds, in which several
- * turns can end; so a file that an earlier one has told of, and that is still the same, is old. /workspace is a tmpfs: nothing here waits.
+ * turns can end; so a file that an earlier one has told of, and that is still the same, is old. /workspace is a
+ * tmpfs: nothing here waits.
  */
 
 #include "agent/outbox.h"
@@ -15,7 +16,6 @@
 #include <unistd.h>
 
 #include "lib/fd-util.h"
-#include "lib/text.h"
 
 /* Relative to the current directory, which is always the workspace. */
 #define DIRECTORY "out"
@@ -35,13 +35,6 @@ static int time_compare(const struct timespec *a, const struct timespec *b) {
         return (a->tv_nsec > b->tv_nsec) - (a->tv_nsec < b->tv_nsec);
 }
 
-static bool name_can_be_told(const char *name) {
-        for (const char *p = name; *p; p++)
-                if ((uint8_t) *p < ' ' || *p == 0x7f)
-                        return false;
-        return strlen(name) <= AGENT_OUT_NAME_MAX && utf8_is_valid(name, strlen(name), NULL);
-}
-
 static bool file_is_same(const OutboxFile *f, const char *name, const struct stat *st) {
         return streq(f->name, name) && f->bytes == (uint64_t) st->st_size && f->inode == st->st_ino &&
                time_compare(&f->modified, &st->st_mtim) == 0 && time_compare(&f->changed, &st->st_ctim) == 0;
@@ -59,7 +52,7 @@ static void take_file(Outbox *o, const char *name, const struct stat *st, bool o
 
         if (!o->files)
                 o->files = malloc(AGENT_OUT_MAX * sizeof(*o->files));
-        if (!o->files || o->n >= AGENT_OUT_MAX || !name_can_be_told(name)) {
+        if (!o->files || o->n >= AGENT_OUT_MAX || !agent_out_name_is_valid(name)) {
                 o->more += !old;
                 return;
         }

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "lib/agent-protocol.h"
+#include "lib/agent-value.h"
 #include "lib/macro.h"
 
 #define OUTBOX_LOOK_MAX 1024U   /* entries looked at: a turn's end must not wait for a million of them */

@@ -30,6 +30,9 @@ struct AgentLink {
         bool resync;   /* all is ignored up to the nonce */
         size_t ignored;
         uint8_t nonce[AGENT_NONCE_SIZE];
+        bool value_more; /* a value is not whole yet: */
+        AgentValueKind value_kind;
+        Buffer value;
         bool *gone; /* set when the link is freed inside a callback */
 };
 
@@ -45,13 +48,46 @@ static void on_result_frame(AgentLink *l, const Frame *f) {
         r = json_parse(f->payload, f->size, &o, NULL);
         if (r >= 0)
                 r = agent_parse_result(o, &result);
-        if (r < 0) {
+        if (r < 0 || l->value_more) {
                 agent_link_fault(l, "it sent a malformed result");
                 return;
         }
 
         l->turn = 0;
         l->handlers->on_result(l, &result, l->userdata);
+}
+
+/* Puts a value together; where it came in one frame, without a copy. */
+static void on_value_frame(AgentLink *l, const Frame *f) {
+        const char *data = f->payload + AGENT_VALUE_HEAD_SIZE;
+        size_t size = f->size - MIN(f->size, (size_t) AGENT_VALUE_HEAD_SIZE);
+        AgentValueKind kind;
+        bool first = !l->value_more;
+
+        if (f->size < AGENT_VALUE_HEAD_SIZE || (uint8_t) f->payload[0] >= _AGENT_VALUE_MAX ||
+            (uint8_t) f->payload[1] > 1)
+                return agent_link_fault(l, "it sent a malformed value");
+
+        kind = (AgentValueKind) f->payload[0];
+        if ((!first && kind != l->value_kind) || size > agent_value_max(kind) - buffer_size(&l->value))
+                return agent_link_fault(l, "it sent a malformed value");
+
+        l->value_kind = kind;
+        l->value_more = f->payload[1];
+        if (first && !l->value_more)
+                return l->handlers->on_value(l, kind, data, size, l->userdata);
+
+        if (buffer_append(&l->value, data, size) < 0)
+                return agent_link_fault(l, "memory is short");
+        if (l->value_more)
+                return;
+
+        {
+                _cleanup_(buffer_done) Buffer value = l->value;
+
+                l->value = (Buffer){};
+                l->handlers->on_value(l, kind, buffer_data(&value), buffer_size(&value), l->userdata);
+        }
 }
 
 static void on_event_frame(AgentLink *l, const Frame *f) {
@@ -149,6 +185,9 @@ static void on_frame(AgentLink *l, const Frame *f) {
                                                        f->type == AGENT_FRAME_STDERR_TAIL,
                                        f->payload, f->size, l->userdata);
                 return;
+        case AGENT_FRAME_VALUE:
+                on_value_frame(l, f);
+                return;
         case AGENT_FRAME_RESULT:
                 on_result_frame(l, f);
                 return;
@@ -236,6 +275,7 @@ AgentLink *agent_link_free(AgentLink *l) {
         if (l->gone)
                 *l->gone = true;
         (void) stream_free(l->stream);
+        buffer_done(&l->value);
         return mfree(l);
 }
 

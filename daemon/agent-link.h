@@ -27,6 +27,11 @@ typedef struct AgentOutputResult {
         const char *file; /* NULL, or a path in the session; borrowed, printable */
 } AgentOutputResult;
 
+typedef struct AgentOutFile {
+        const char *name; /* borrowed; agent_out_name_is_valid() */
+        uint64_t bytes;
+} AgentOutFile;
+
 /* A RESULT frame, typed; strings are borrowed and valid only in the callback. */
 typedef struct AgentResult {
         uint64_t exit_code; /* 0…255 */
@@ -36,6 +41,10 @@ typedef struct AgentResult {
         AgentOutputResult output[_OUTPUT_STREAM_MAX];
         uint64_t duration_usec;
         const char *full;  /* NULL, or one of AGENT_PLACES; static */
+        uint64_t values_dropped;
+        AgentOutFile out[AGENT_OUT_MAX]; /* new or changed files of /workspace/out */
+        size_t n_out;
+        uint64_t out_more;
         const char *error; /* NULL, "missing", "start", "protocol" */
         const char *error_text;
 } AgentResult;
@@ -74,6 +83,8 @@ typedef struct AgentLinkHandlers {
         void (*on_hello)(AgentLink *l, const AgentHello *hello, void *userdata);
         void (*on_output)(AgentLink *l, OutputStream stream, bool tail, const char *data, size_t size,
                           void *userdata);
+        /* A whole value. Its size is within agent_value_max(), and nothing else of it is known. */
+        void (*on_value)(AgentLink *l, AgentValueKind kind, const char *data, size_t size, void *userdata);
         void (*on_result)(AgentLink *l, const AgentResult *result, void *userdata);
         void (*on_operated)(AgentLink *l, uint64_t id, const AgentOperated *operated, void *userdata);
         /* The agent is gone or broke the protocol; why is a static sentence. Nothing follows. */

@@ -39,11 +39,34 @@ static int parse_output(json_object *o, AgentOutputResult *ret) {
         return 0;
 }
 
+static int parse_out(json_object *array, AgentResult *ret) {
+        static const JsonField table[] = {
+                { "name", JSON_KIND_STRING, offsetof(AgentOutFile, name), JSON_MANDATORY },
+                { "bytes", JSON_KIND_UINT, offsetof(AgentOutFile, bytes), JSON_MANDATORY },
+                {},
+        };
+        int r;
+
+        if (json_object_array_length(array) > AGENT_OUT_MAX)
+                return -EINVAL;
+
+        for (size_t i = 0; i < json_object_array_length(array); i++) {
+                AgentOutFile *f = &ret->out[ret->n_out++];
+
+                r = json_dispatch(json_object_array_get_idx(array, i), table, JSON_UNKNOWN_REFUSE, f, NULL);
+                if (r < 0)
+                        return r;
+                if (!agent_out_name_is_valid(f->name) || f->bytes > INT64_MAX)
+                        return -EINVAL;
+        }
+        return 0;
+}
+
 int agent_parse_result(json_object *o, AgentResult *ret) {
         struct {
                 AgentResult result;
                 const char *state, *full;
-                json_object *stdout_object, *stderr_object;
+                json_object *stdout_object, *stderr_object, *out;
         } p = { .state = "kept" };
         static const JsonField table[] = {
                 { "exit_code", JSON_KIND_UINT, offsetof(typeof(p), result.exit_code), JSON_MANDATORY },
@@ -57,6 +80,9 @@ int agent_parse_result(json_object *o, AgentResult *ret) {
                 { "stderr", JSON_KIND_OBJECT, offsetof(typeof(p), stderr_object) },
                 { "duration_us", JSON_KIND_UINT, offsetof(typeof(p), result.duration_usec), JSON_MANDATORY },
                 { "full", JSON_KIND_STRING, offsetof(typeof(p), full) },
+                { "values_dropped", JSON_KIND_UINT, offsetof(typeof(p), result.values_dropped) },
+                { "out", JSON_KIND_ARRAY, offsetof(typeof(p), out) },
+                { "out_more", JSON_KIND_UINT, offsetof(typeof(p), result.out_more) },
                 { "error", JSON_KIND_STRING, offsetof(typeof(p), result.error) },
                 { "error_text", JSON_KIND_STRING, offsetof(typeof(p), result.error_text) },
                 {},
@@ -84,6 +110,8 @@ int agent_parse_result(json_object *o, AgentResult *ret) {
                 r = parse_output(p.stdout_object, &p.result.output[OUTPUT_STDOUT]);
         if (r >= 0 && p.stderr_object)
                 r = parse_output(p.stderr_object, &p.result.output[OUTPUT_STDERR]);
+        if (r >= 0 && p.out)
+                r = parse_out(p.out, &p.result);
         if (r < 0)
                 return r;
 

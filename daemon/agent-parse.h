@@ -4,6 +4,7 @@
 /* The JSON in the frames of an agent (lib/agent-protocol.h). Pure. Strings are borrowed from the object. -EINVAL. */
 
 #include "daemon/agent-link.h"
+#include "lib/json.h"
 
 int agent_parse_result(json_object *o, AgentResult *ret);
 /* Of an agent that was running before. */

@@ -166,6 +166,17 @@ static void on_output(AgentLink *l, OutputStream stream, bool tail, const char *
                 session_on_agent_gone(s, "memory is short");
 }
 
+static void on_value(AgentLink *l, AgentValueKind kind, const char *data, size_t size, void *userdata) {
+        Session *s = userdata;
+        int r;
+
+        r = turn_values_take(&s->running->values, kind, data, size);
+        if (r == -EBADMSG)
+                session_on_agent_gone(s, "its agent sent more values than it may");
+        else if (r < 0)
+                session_on_agent_gone(s, "memory is short");
+}
+
 static void on_hello(AgentLink *l, const AgentHello *hello, void *userdata) {
         Session *s = userdata;
 
@@ -186,6 +197,7 @@ static void on_lost(AgentLink *l, const char *why, void *userdata) {
 const AgentLinkHandlers session_agent_handlers = {
         .on_hello = on_hello,
         .on_output = on_output,
+        .on_value = on_value,
         .on_result = on_result,
         .on_operated = on_operated,
         .on_lost = on_lost,

@@ -92,8 +92,7 @@ int turn_reply_append(const Turn *t, Buffer *b) {
         json_write_string(&w, "state", turn_state(t));
         json_write_string(&w, "session_state", origin_names[t->origin]);
         write_per_stream(&w, t);
-        json_write_int(&w, "images", 0);
-        json_write_null(&w, "result");
+        turn_values_write(t->finished ? &t->values : NULL, &w);
         if (buffer_size(&t->notice) > 0)
                 json_write_bytes(&w, "notice", buffer_data(&t->notice), buffer_size(&t->notice));
         else
@@ -160,6 +159,30 @@ static int describe_output(Turn *t, OutputStream stream, const AgentOutputResult
         return 0;
 }
 
+/* What was left out of what the turn gave back, and what to do about it. */
+static int describe_values(Turn *t, const AgentResult *result) {
+        int r = 0;
+
+        if (result->values_dropped > 0)
+                r = turn_add_notice(t,
+                                    "%" PRIu64 " pictures or results were left out: a picture may have 2 MB, a result "
+                                    "256 kB, and a turn 16 of them with 4 MB in all. Write what is larger to files in "
+                                    "/workspace/out of a session.",
+                                    result->values_dropped);
+        if (r >= 0 && t->values.bad_result)
+                r = turn_add_notice(t,
+                                    "The result was left out: it is not JSON, or is nested deeper than %d, or has "
+                                    "an integer of more than 64 bits or the same key twice.",
+                                    TURN_RESULT_DEPTH_MAX);
+        if (r >= 0 && t->values.bad_pictures > 0)
+                r = turn_add_notice(t, "%u pictures were left out: they are not of the type that they were given as.",
+                                    t->values.bad_pictures);
+        if (r >= 0 && result->out_more > 0 && t->origin != SESSION_ORIGIN_EPHEMERAL)
+                r = turn_add_notice(t, "%" PRIu64 " more files in /workspace/out are new or have changed.",
+                                    result->out_more);
+        return r;
+}
+
 int turn_describe_result(Turn *t, const AgentResult *result) {
         int r;
 
@@ -179,6 +202,10 @@ int turn_describe_result(Turn *t, const AgentResult *result) {
                 if (r < 0)
                         return r;
         }
+
+        r = describe_values(t, result);
+        if (r < 0)
+                return r;
 
         if (result->late)
                 return turn_add_notice(t, "The output begins with what background processes wrote after the "

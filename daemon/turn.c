@@ -59,6 +59,7 @@ Turn *turn_free(Turn *t) {
                 buffer_done(&t->output[i].tail);
                 free(t->output[i].file);
         }
+        turn_values_done(&t->values);
         buffer_done(&t->notice);
         free(t->tag);
         free(t->code);
@@ -222,7 +223,10 @@ int turn_take_result(Turn *t, const AgentResult *result) {
                         return r;
         }
 
-        r = turn_describe_result(t, result);
+        /* As with output files. */
+        r = t->origin != SESSION_ORIGIN_EPHEMERAL ? turn_values_take_files(&t->values, result) : 0;
+        if (r >= 0)
+                r = turn_describe_result(t, result);
         if (r < 0)
                 return r;
 

@@ -8,6 +8,7 @@
  */
 
 #include "daemon/agent-link.h"
+#include "daemon/turn-values.h"
 #include "lib/buffer.h"
 #include "lib/json.h"
 #include "lib/text.h"
@@ -74,6 +75,7 @@ struct Turn {
         bool told; /* it was over, and an event, before this daemon began */
 
         TurnOutput output[_OUTPUT_STREAM_MAX];
+        TurnValues values;
         Buffer notice; /* sentences, one a line */
         int exit_code;
         int signal;

@@ -51,8 +51,8 @@
  *                 "values_dropped":u,         values that were over those limits
  *                 "out":[{"name":string,"bytes":u}], "out_more":u,
  *                                             regular files of /workspace/out that are new or have changed, by name,
- *                                             at most AGENT_OUT_MAX; names are UTF-8 without control characters
- *                                             and '/', at most AGENT_OUT_NAME_MAX bytes; how many are not told
+ *                                             at most AGENT_OUT_MAX, names as agent_out_name_is_valid() has
+ *                                             them; how many others there are
  *                 "error":null|"missing"|"start"|"protocol",
  *                                             missing: no such program in the jail; start: it did not come up
  *                 "error_text":string|null}
@@ -125,8 +125,6 @@ static inline const char *agent_operation_error_find(const char *name) {
                         return errors[i];
         return NULL;
 }
-#define AGENT_OUT_MAX 32U
-#define AGENT_OUT_NAME_MAX 255U
 
 #define OUTPUT_HEAD_MAX (64U * 1024U)
 #define OUTPUT_TAIL_MAX (64U * 1024U)

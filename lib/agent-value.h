@@ -26,3 +26,10 @@ const char *agent_value_to_string(AgentValueKind k);
 AgentValueKind agent_value_from_string(const char *s);
 /* Bytes of one. */
 size_t agent_value_max(AgentValueKind k);
+
+/* Files that /workspace/out has after a turn. */
+#define AGENT_OUT_MAX 32U
+#define AGENT_OUT_NAME_MAX 255U
+
+/* Whether it can be shown: no path, UTF-8, not too long, no control characters. */
+bool agent_out_name_is_valid(const char *name);

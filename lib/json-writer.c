@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base64.h"
+
 static void write_raw(JsonWriter *w, const char *data, size_t size) {
         if (w->error >= 0)
                 w->error = buffer_append(w->out, data, size);
@@ -151,6 +153,19 @@ static void write_number(JsonWriter *w, const char *key, bool negative, uint64_t
 
         begin_value(w, key);
         write_literal(w, p);
+}
+
+void json_write_base64(JsonWriter *w, const char *key, const char *data, size_t size) {
+        begin_value(w, key);
+        write_raw(w, "\"", 1);
+        if (w->error >= 0)
+                w->error = base64_append(w->out, data, size);
+        write_raw(w, "\"", 1);
+}
+
+void json_write_text(JsonWriter *w, const char *key, const char *text, size_t size) {
+        begin_value(w, key);
+        write_raw(w, text, size);
 }
 
 void json_write_int(JsonWriter *w, const char *key, int64_t value) {

@@ -32,6 +32,10 @@ void json_write_uint(JsonWriter *w, const char *key, uint64_t value);
 void json_write_number(JsonWriter *w, const char *key, double value);           /* must be finite */
 void json_write_bool(JsonWriter *w, const char *key, bool value);
 void json_write_null(JsonWriter *w, const char *key);
+/* The bytes as base64. */
+void json_write_base64(JsonWriter *w, const char *key, const char *data, size_t size);
+/* What is JSON already. */
+void json_write_text(JsonWriter *w, const char *key, const char *text, size_t size);
 /* A time in µs as a number of milliseconds with three decimals. */
 void json_write_usec_as_ms(JsonWriter *w, const char *key, uint64_t usec);
 

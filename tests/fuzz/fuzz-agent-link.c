@@ -93,6 +93,14 @@ static void on_output(AgentLink *l, OutputStream stream, bool tail, const char *
                 p->link = agent_link_free(p->link);
 }
 
+static void on_value(AgentLink *l, AgentValueKind kind, const char *data, size_t size, void *userdata) {
+        Peer *p = userdata;
+
+        assert_se(p->link == l && p->hello && p->turn && size <= agent_value_max(kind));
+        if (turn_values_take(&p->turn->values, kind, data, size) < 0)
+                p->link = agent_link_free(p->link);
+}
+
 static void on_result(AgentLink *l, const AgentResult *result, void *userdata) {
         Peer *p = userdata;
 
@@ -118,6 +126,7 @@ static void on_operated(AgentLink *l, uint64_t id, const AgentOperated *operated
 static const AgentLinkHandlers handlers = {
         .on_hello = on_hello,
         .on_output = on_output,
+        .on_value = on_value,
         .on_result = on_result,
         .on_operated = on_operated,
         .on_lost = on_lost,

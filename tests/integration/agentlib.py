@@ -16,7 +16,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__
 AGENT = os.path.join(os.environ.get("BUILD", os.path.join(ROOT, "build")), "sandbox-agent")
 FAKE = os.path.join(ROOT, "tests", "integration", "fake_driver.py")
 
-REQUEST, RESULT, STDOUT, STDERR, STDOUT_TAIL, STDERR_TAIL, EVENT, INTERRUPT, ATTACH, OPERATE, OPERATED = range(1, 12)
+REQUEST, RESULT, STDOUT, STDERR, STDOUT_TAIL, STDERR_TAIL, EVENT, INTERRUPT, ATTACH, OPERATE, OPERATED, VALUE = range(1, 13)
+VALUE_KINDS = ("result", "image/png", "image/jpeg", "image/svg+xml", "text/html")
 ATTACH_TURN, NONCE = 2 ** 64 - 1, 32
 HEADER = struct.Struct(">IBQ")
 WAIT = 30.0
@@ -37,6 +38,7 @@ class Turn:
         self.number = number
         self.head = {STDOUT: b"", STDERR: b""}
         self.tail = {STDOUT: b"", STDERR: b""}
+        self.values = []                # kind and bytes
         self.result = None
 
     def __getattr__(self, name):
@@ -123,6 +125,7 @@ class Agent:
 
     def end(self, number=None):
         turn = Turn(self.number if number is None else number)
+        value_goes_on = False
         while turn.result is None:
             frame = self.receive()
             assert frame, "the agent ended"
@@ -132,6 +135,11 @@ class Agent:
                 assert not turn.tail[kind]
                 turn.head[kind] += payload
                 assert 0 < len(payload) and len(turn.head[kind]) <= 65536
+            elif kind == VALUE:
+                if not value_goes_on:
+                    turn.values.append((VALUE_KINDS[payload[0]], b""))
+                turn.values[-1] = (VALUE_KINDS[payload[0]], turn.values[-1][1] + payload[2:])
+                value_goes_on = payload[1] == 1
             elif kind in (STDOUT_TAIL, STDERR_TAIL):
                 assert not turn.tail[kind - 2] and 0 < len(payload) <= 65536
                 turn.tail[kind - 2] = payload

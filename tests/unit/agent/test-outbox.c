@@ -113,9 +113,12 @@ Test(outbox, hostile_names) {
         write_file("out/\x1b[31m", "1");
         write_file("out/\xff", "1");
         write_file("out/\x7f", "1");
+        write_file("out/\xc2\x9b""2J", "1");
+        write_file("out/gpj.\xe2\x80\xae""exe", "1");
+        write_file("out/\xe2\x81\xa6x", "1");
         write_file("out/gr\xc3\xb6\xc3\x9f""e \"a\"", "1");
         cr_assert_str_eq(finish(), "gr\xc3\xb6\xc3\x9f""e \"a\" 1,");
-        cr_assert_eq(outbox.more, 4);
+        cr_assert_eq(outbox.more, 7);
 }
 
 Test(outbox, many_files) {

@@ -19,7 +19,7 @@
 static sd_event *event;
 static AgentLink *agent;
 static int peer;
-static unsigned n_hello, n_output, n_result, n_operated, n_lost;
+static unsigned n_hello, n_output, n_value, n_result, n_operated, n_lost;
 static bool free_in_callback;
 static Buffer output;
 static AgentResult last; /* its strings are gone */
@@ -43,6 +43,16 @@ static void on_output(AgentLink *l, OutputStream stream, bool tail, const char *
         n_output++;
         cr_assert_eq(buffer_printf(&output, "%s%s:%.*s;", stream == OUTPUT_STDOUT ? "out" : "err", tail ? "+" : "",
                                    (int) size, data), 0);
+        maybe_free();
+}
+
+static size_t value_sizes;
+
+static void on_value(AgentLink *l, AgentValueKind kind, const char *data, size_t size, void *userdata) {
+        n_value++;
+        value_sizes += size;
+        cr_assert_eq(buffer_printf(&output, "%s:%.*s;", agent_value_to_string(kind), (int) MIN(size, (size_t) 8), data),
+                     0);
         maybe_free();
 }
 
@@ -74,6 +84,7 @@ static void on_lost(AgentLink *l, const char *why, void *userdata) {
 static const AgentLinkHandlers handlers = {
         .on_hello = on_hello,
         .on_output = on_output,
+        .on_value = on_value,
         .on_result = on_result,
         .on_operated = on_operated,
         .on_lost = on_lost,
@@ -83,7 +94,7 @@ static void begin(void) {
         int fds[2];
 
         cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
-        n_hello = n_output = n_result = n_operated = n_lost = 0;
+        n_hello = n_output = n_value = n_result = n_operated = n_lost = 0;
         peer = fds[1];
         cr_assert_eq(agent_link_new(event, fds[0], &handlers, NULL, &agent), 0);
 }
@@ -146,6 +157,8 @@ static void say(uint8_t type, uint64_t turn, const char *payload) {
         ",\"restarted\":false,\"late\":false,\"stdout\":" out ",\"stderr\":" OUTPUT                              \
         ",\"duration_us\":5,\"error\":null,\"error_text\":null" more "}"
 #define RESULT RESULT_WITH("0", "0", "\"kept\"", OUTPUT, "")
+#define RESULT_OUT(name, bytes) \
+        RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"out\":[{\"name\":\"" name "\",\"bytes\":" bytes "}]")
 #define RESULT_FILE(file) \
         RESULT_WITH("0", "0", "\"kept\"", "{\"bytes\":1,\"omitted\":2,\"dropped\":3,\"file\":" file "}", "")
 
@@ -247,6 +260,44 @@ Test(agent_link, full_places) {
         say(AGENT_FRAME_RESULT, ELEMENTSOF(places) + 1, RESULT);
         cr_assert_null(last.full);
         cr_assert_eq(n_lost, 0);
+}
+
+static void say_value(uint8_t kind, uint8_t more, const char *data, size_t size) {
+        const uint8_t head[] = { kind, more };
+        _cleanup_(buffer_done) Buffer payload = {}, b = {};
+
+        cr_assert_eq(buffer_append(&payload, head, sizeof(head)), 0);
+        cr_assert_eq(buffer_append(&payload, data, size), 0);
+        cr_assert_eq(frame_append(&b, AGENT_FRAME_VALUE, 1, buffer_data(&payload), buffer_size(&payload)), 0);
+        say_bytes(buffer_data(&b), buffer_size(&b));
+}
+
+Test(agent_link, values) {
+        static char large[AGENT_PAYLOAD_MAX - AGENT_VALUE_HEAD_SIZE];
+
+        memset(large, 'x', sizeof(large));
+        begin_turn();
+        say_value(AGENT_VALUE_RESULT, 0, "1", 1);
+        say_value(AGENT_VALUE_PNG, 1, large, sizeof(large));
+        say_value(AGENT_VALUE_PNG, 1, large, sizeof(large));
+        cr_assert_eq(n_value, 1);
+        say_value(AGENT_VALUE_PNG, 0, "", 0);
+        say_value(AGENT_VALUE_HTML, 0, "", 0);
+        say(AGENT_FRAME_RESULT, 1, RESULT_WITH("0", "0", "\"kept\"", OUTPUT,
+                                               ",\"values_dropped\":3,\"out\":[{\"name\":\"a\",\"bytes\":5}],\"out_more\":4"));
+        cr_assert_eq(n_lost, 0, "%s", last_why);
+        cr_assert_eq(n_value, 3);
+        cr_assert_eq(value_sizes, 1 + 2 * sizeof(large));
+        cr_assert_eq(memcmp(buffer_data(&output), "result:1;image/png:xxxxxxxx;text/html:;", 39), 0);
+        cr_assert(last.values_dropped == 3 && last.n_out == 1 && last.out[0].bytes == 5 && last.out_more == 4);
+}
+
+Test(agent_link, value_freed_in_a_callback) {
+        begin_turn();
+        free_in_callback = true;
+        say_value(AGENT_VALUE_PNG, 1, "x", 1);
+        say_value(AGENT_VALUE_PNG, 0, "y", 1);
+        cr_assert(n_value == 1 && !agent);
 }
 
 Test(agent_link, in_single_bytes) {
@@ -390,6 +441,39 @@ Test(agent_link, unknown_types) {
         }
 }
 
+Test(agent_link, malformed_values) {
+        static char large[AGENT_PAYLOAD_MAX - AGENT_VALUE_HEAD_SIZE];
+
+        begin_turn();
+        say(AGENT_FRAME_VALUE, 1, "x");
+        check_fault("short");
+
+        begin_turn();
+        say_value(_AGENT_VALUE_MAX, 0, "", 0);
+        check_fault("kind");
+        begin_turn();
+        say_value(255, 0, "", 0);
+        check_fault("kind");
+        begin_turn();
+        say_value(AGENT_VALUE_PNG, 2, "", 0);
+        check_fault("more");
+
+        begin_turn();
+        say_value(AGENT_VALUE_PNG, 1, "x", 1);
+        say_value(AGENT_VALUE_JPEG, 0, "x", 1);
+        check_fault("another kind");
+
+        begin_turn();
+        for (size_t n = 0; n <= agent_value_max(AGENT_VALUE_PNG); n += sizeof(large))
+                say_value(AGENT_VALUE_PNG, 1, large, sizeof(large));
+        check_fault("large");
+
+        begin_turn();
+        say_value(AGENT_VALUE_PNG, 1, "x", 1);
+        say(AGENT_FRAME_RESULT, 1, RESULT);
+        check_fault("cut short by the result");
+}
+
 Test(agent_link, malformed_results) {
         static const char *const payloads[] = {
                 "", "{", "null", "[]", "{}", "{\"exit_code\":0}", "{\"duration_us\":1}", "\xFF", RESULT "x",
@@ -412,6 +496,11 @@ Test(agent_link, malformed_results) {
                 RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"full\":\"/etc\""),
                 RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"full\":\"\""),
                 RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"full\":7"),
+                RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"values_dropped\":-1"),
+                RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"out\":{}"),
+                RESULT_WITH("0", "0", "\"kept\"", OUTPUT, ",\"out\":[7]"),
+                RESULT_OUT("", "1"), RESULT_OUT("..", "1"), RESULT_OUT("a/b", "1"), RESULT_OUT("\\n", "1"),
+                RESULT_OUT("\\u009b", "1"), RESULT_OUT("\\u202e", "1"), RESULT_OUT("a", "-1"), RESULT_OUT("a", "1,\"x\":1"),
                 RESULT_FILE("7"),
                 RESULT_FILE("\"\""),
                 RESULT_FILE("\"a\\nb\""),

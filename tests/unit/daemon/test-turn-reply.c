@@ -74,7 +74,8 @@ Test(turn_reply, finished) {
                     "\"interpreter\":\"python\",\"turn\":7,\"stdout\":\"out\\n\",\"stderr\":\"e\\u0000\uFFFD\","
                     "\"exit_code\":3,\"signal\":null,\"timed_out\":false,\"duration_ms\":12.345,\"state\":\"kept\","
                     "\"session_state\":\"resumed\",\"truncated\":{\"stdout\":0,\"stderr\":0},"
-                    "\"files\":{\"stdout\":null,\"stderr\":null},\"images\":0,\"result\":null,\"notice\":null}");
+                    "\"files\":{\"stdout\":null,\"stderr\":null},\"images\":0,\"pictures\":[],"
+                    "\"result\":null,\"outputs\":[],\"notice\":null}");
 }
 
 Test(turn_reply, ephemeral) {
