@@ -11,7 +11,7 @@
 
 #include "snapshot/wait.h"
 
-#define LOCK_WAIT_MSEC 10000
+#define LOCK_WAIT_MSEC 5000
 #define LOCK_STEP_MSEC 20
 #define OPEN_TRIES 100U
 #define USER_NAME_SIZE 16U
@@ -202,6 +202,8 @@ int directory_remove_tree(int parent, const char *name) {
         int r;
 
         fd = directory_open(parent, name, /* create= */ false);
+        if (fd == -ENOTDIR)
+                return unlinkat(parent, name, 0) < 0 ? -errno : 0;
         if (fd < 0)
                 return fd;
         r = directory_names(fd, is_entry, &names, &n);

@@ -46,7 +46,7 @@ int directory_names(int fd, bool (*passes)(const char *name), DirectoryName **re
 
 /* Removes a snapshot; it is out of sight before the first of its files goes. -ENOENT: somebody else did. */
 int directory_remove(int key, const char *id);
-/* Removes a directory with the files in it. */
+/* Removes a directory with the files in it, or whatever stands in its place. */
 int directory_remove_tree(int parent, const char *name);
 /* What killed processes left. The lock is held. */
 int directory_remove_leftovers(int key);
