@@ -13,10 +13,12 @@
                 ".byte 0\n"                     \
                 ".previous\n")
 
-/* Compiling its text is most of what the driver adds to python's start: one half is a string at first. */
+/* Compiling its text is most of what the driver adds to python's start: most of it is strings at first. */
 EMBED("driver_python",
       ".ascii \"SELDOM = r'''\"\n"
       FILE_TEXT("agent/drivers/python-seldom.py")
+      ".ascii \"'''\\nVALUES = r'''\"\n"
+      FILE_TEXT("agent/drivers/python-values.py")
       ".ascii \"'''\\n\"\n"
       FILE_TEXT("agent/drivers/python.py"));
 EMBED("driver_bash", FILE_TEXT("agent/drivers/bash.sh"));

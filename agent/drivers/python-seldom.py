@@ -15,6 +15,7 @@ BRACKETS = {list: ("[", "]"), tuple: ("(", ")"), dict: ("{", "}"), set: ("{", "}
             frozenset: ("frozenset({", "})")}
 BULKY = {"bytearray", "deque", "defaultdict", "Counter", "OrderedDict",
          "dict_keys", "dict_values", "dict_items"}
+RICH = {"_repr_png_", "_repr_jpeg_", "_repr_svg_", "_repr_markdown_", "_repr_html_"}
 STREAMS = (("stdin", "r", "readline"), ("stdout", "w", "write"), ("stderr", "w", "write"))
 
 loop = None
@@ -126,6 +127,14 @@ def brief(value, room=SHOWN_MAX, outer=()):
     return left + ", ".join(pieces) + (",)" if kind is tuple and len(value) == 1 else right)
 
 
+def show(value):
+    """Prints what a REPL would, and has what an object shows besides given, where it shows anything."""
+    text = brief(value)
+    sys.stdout.write(text + "\n")
+    if not all(RICH.isdisjoint(vars(kind)) for kind in type(value).__mro__):
+        seldom("show_rich", value, text)
+
+
 # ---------------------------------------------------------------- failures
 
 
@@ -206,4 +215,4 @@ def run_on_loop(codes):
 
 
 functions.update({f.__name__: f for f in (
-    adapt_inspect, brief, flush_each, heal_streams, report, run_on_loop, tell)})
+    adapt_inspect, brief, flush_each, heal_streams, report, run_on_loop, show, tell)})

@@ -20,8 +20,8 @@ reads turns, turn() runs one, finish() reports it. Code may break anything that 
  - An audit hook flushes our streams before a child can write, and adapts modules that look for source lines.
 
 Start and the plain turn have to be fast, and to compile this text is what costs most at the start. So all
-else is in python-seldom.py, which the agent puts before this text as the string SELDOM, and which seldom()
-compiles when it is first needed. Nor is a module imported before that is not built in or loaded anyway.
+else is in python-seldom.py and python-values.py, which the agent puts before this text as the strings SELDOM
+and VALUES, and which seldom() compiles when they are first needed. Nor is a module imported before that is not built in or loaded anyway.
 
 What ends the process, as os._exit() or closing all descriptors, is not fought: the agent sees it and tells.
 """
@@ -32,6 +32,8 @@ from _signal import SIGINT, getsignal, signal
 from io import StringIO
 from os import _exit, close, dup2, getpid, read, set_blocking, sysconf, write
 from sys import gettrace, modules, settrace
+
+sandbox = builtins.sandbox = type(sys)("sandbox", "How code gives back more than text: result() and image().")
 
 # What functions here see as builtins: a copy, out of the reach of code. Of "_", displayhook() takes care.
 __builtins__ = {name: value for name, value in vars(builtins).items() if name != "_"}
@@ -54,7 +56,8 @@ c_output = False                        # C code is loaded that may use stdio
 inbox = []                              # what was read and not yet run
 owed = None                             # token and exit status that are still to be reported
 sources = {}                            # text of every turn, by its file name
-functions = {}                          # of python-seldom.py
+functions = {}                          # of python-seldom.py and python-values.py
+given = []                              # what the turn gives back besides text
 module_of_driver = modules["__main__"]  # held, for these names are its
 standard_path = sys.path[:]
 standard_excepthook = sys.excepthook
@@ -70,6 +73,8 @@ names_kept = dict(names)
 def seldom(name, *arguments):
     if not functions:
         exec(SELDOM, globals())         # which ends by filling `functions`
+    if name not in functions:
+        exec(VALUES, globals())         # which adds to them
     return functions[name](*arguments)
 
 
@@ -125,7 +130,8 @@ def adapt_linecache(linecache):
     linecache.updatecache = updatecache
 
 
-adaptations = {"linecache": adapt_linecache, "inspect": lambda module: seldom("adapt_inspect", module)}
+adaptations = {"linecache": adapt_linecache, "inspect": lambda module: seldom("adapt_inspect", module),
+               "matplotlib.pyplot": lambda module: seldom("adapt_pyplot", module)}
 
 
 def on_import(name, path, *_):
@@ -135,7 +141,11 @@ def on_import(name, path, *_):
         c_output = c_output or "/lib-dynload/" not in path or "_ctypes" in path
     elif name in adaptations:
         adapt = adaptations.pop(name)
-        adapt(__import__(name))         # the import that is about to begin finds it done
+        try:                            # the import that is about to begin finds it done
+            adapt(__import__(name, fromlist=("*",)))
+        except BaseException:           # there is none, yet; or it was interrupted
+            adaptations[name] = adapt
+            raise
 
 
 audited = {"import": on_import, "subprocess.Popen": flush, "os.system": flush, "os.fork": flush,
@@ -150,8 +160,36 @@ def on_audit(event, details):           # for each and every event of the proces
 def displayhook(value):
     if value is not None:
         builtin_names["_"] = None       # its repr() may use it
-        sys.stdout.write((repr(value) if type(value) in PLAIN else seldom("brief", value)) + "\n")
+        if type(value) in PLAIN:
+            sys.stdout.write(repr(value) + "\n")
+        else:
+            seldom("show", value)
         builtin_names["_"] = value
+
+
+# ---------------------------------------------------------------- the module that code has
+
+
+def result(value):
+    """Gives back a value of JSON's types besides what the turn prints. The last one of a turn counts."""
+    seldom("give_result", value)
+
+
+def image(picture):
+    """Gives back a picture: PNG, JPEG or SVG as bytes or the path of a file, a figure, an image of PIL."""
+    seldom("give_image", picture)
+
+
+class SandboxFinder:
+    """Imports `sandbox` where there is no other: a module of that name in the workspace comes first."""
+    def find_spec(name, path=None, target=None):
+        return type(sys.__spec__)(name, SandboxFinder) if name == "sandbox" else None
+
+    def create_module(spec):
+        return sandbox
+
+    def exec_module(module):
+        pass
 
 
 # ---------------------------------------------------------------- turns
@@ -197,6 +235,8 @@ def end_run(failure):
     trace_function = gettrace()
     if trace_function is not None:
         settrace(None)
+    if "matplotlib.pyplot" in modules and type(failure) is not KeyboardInterrupt:
+        seldom("give_figures")
     if flush() and failure is None:     # to where code directed it
         return 0
     vital(tidy)
@@ -237,6 +277,8 @@ def finish(token, status):
         signal(SIGINT, on_interrupt)
     if getpid() != home:
         _exit(status)
+    if given:
+        seldom("send_given", token)
     vital(write, control, b"\ndone %s %d kept\n" % (token, status))     # LF: code may have begun a line
 
 
@@ -286,6 +328,10 @@ sys.orig_argv[:] = [sys.executable]
 sys.path.insert(0, "")
 sys.dont_write_bytecode = True          # it is stale when a module is written twice in a second
 sys.displayhook = displayhook
+sys.meta_path.append(SandboxFinder)
+for function in result, image:
+    function.__module__ = "sandbox"
+    setattr(sandbox, function.__name__, function)
 for stream in streams[1:]:
     stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
 if "linecache" in modules:              # python 3.13 loads it for -c

@@ -52,7 +52,8 @@ class Driver:
         name, argv = DRIVERS[self.kind]
         text = read(name)
         if self.kind == "python":       # as agent/drivers.c puts them together
-            text = f"SELDOM = r'''{read('python-seldom.py')}'''\n{text}"
+            text = (f"SELDOM = r'''{read('python-seldom.py')}'''\n"
+                    f"VALUES = r'''{read('python-values.py')}'''\n{text}")
         if self.kind == "node":
             text = f"({text})(({read('node-source.js')})(), ({read('node-output.js')})())"
         ours, theirs = socket.socketpair()
@@ -78,7 +79,7 @@ class Driver:
         self.control, self.out, self.err = ours, out_r, err_r
         for fd in (self.control.fileno(), self.out, self.err):
             os.set_blocking(fd, False)
-        self.lines, self.ready = b"", False
+        self.lines, self.ready, self.values = b"", False, []
 
     def send(self, data):
         self.control.setblocking(True)
@@ -91,6 +92,7 @@ class Driver:
             self.start()
         code = code if isinstance(code, bytes) else code.encode()
         token = secrets.token_hex(8)
+        self.values = []                # kind and bytes
         self.send(b"execute %s %d\n" % (token.encode(), len(code)) + code)
         got = {self.out: bytearray(), self.err: bytearray()}
         begun, stage, report = time.monotonic(), 0, None
@@ -132,14 +134,21 @@ class Driver:
             self.control.close()
         return {"stdout": got[self.out].decode(errors="replace"), "stderr": got[self.err].decode(errors="replace"),
                 "exit_code": 124 if stage else status, "signal": sig, "timed_out": bool(stage), "state": state,
-                "seconds": time.monotonic() - begun}
+                "values": self.values, "seconds": time.monotonic() - begun}
 
     def report(self, token):
         with contextlib.suppress(BlockingIOError, ConnectionResetError):
-            self.lines += self.control.recv(65536)
+            self.lines += self.control.recv(1 << 20)
         while b"\n" in self.lines:
-            line, _, self.lines = self.lines.partition(b"\n")
+            line, _, rest = self.lines.partition(b"\n")
             words = line.decode("ascii", "replace").split()
+            if len(words) == 4 and words[0] == "value":
+                if len(rest) < int(words[3]):
+                    return None
+                assert words[1] == token
+                self.values.append((words[2], rest[:int(words[3])]))
+                rest = rest[int(words[3]):]
+            self.lines = rest
             if words == ["ready"]:
                 self.ready = True
             elif len(words) == 4 and words[:2] == ["done", token]:
