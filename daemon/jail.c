@@ -133,9 +133,12 @@ static int add_host_root(Buffer *b, unsigned links) {
                 return r;
 
         /* awk, editors and more are links through the first; without the second, libraries outside the
-         * default directories are not found. */
+         * default directories are not found. What draws text looks for the third, and Debian's matplotlib
+         * does not start without the last. */
         return add(b, "--ro-bind-try", "/etc/alternatives", "/etc/alternatives",
-                   "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache", NULL);
+                   "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache",
+                   "--ro-bind-try", "/etc/fonts", "/etc/fonts",
+                   "--ro-bind-try", "/etc/matplotlibrc", "/etc/matplotlibrc", NULL);
 }
 
 static int add_file(Buffer *b, int fd, const char *path) {
