@@ -107,8 +107,8 @@ def give_image(picture):
         data = found[1]
         close_figure(picture)
     else:
-        raise TypeError("sandbox.image() takes PNG, JPEG or SVG as bytes or the path of a file, a figure, or an object "
-                        f"that has _repr_png_(), not {type(picture).__name__}")
+        raise TypeError("sandbox.image() takes PNG, JPEG or SVG as bytes or the path of a file, a figure, or an "
+                        f"object that has _repr_png_(), not {type(picture).__name__}")
     kind = kind_of(data)
     if kind is None:
         raise ValueError("sandbox.image() takes PNG, JPEG or SVG")

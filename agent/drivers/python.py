@@ -21,7 +21,8 @@ reads turns, turn() runs one, finish() reports it. Code may break anything that 
 
 Start and the plain turn have to be fast, and to compile this text is what costs most at the start. So all
 else is in python-seldom.py and python-values.py, which the agent puts before this text as the strings SELDOM
-and VALUES, and which seldom() compiles when they are first needed. Nor is a module imported before that is not built in or loaded anyway.
+and VALUES, and which seldom() compiles when they are first needed. Nor is a module imported before that is not
+built in or loaded anyway.
 
 What ends the process, as os._exit() or closing all descriptors, is not fought: the agent sees it and tells.
 """
