@@ -96,8 +96,15 @@ bool calls_is_full(const Calls *c) {
 
 /* Answers and forgets a call. */
 static void finish(Calls *c, Call *call, Rendering *r) {
-        mcp_content_append(&c->output->queue, call->era, call->id, buffer_data(&r->text),
-                           buffer_size(&r->text), r->is_error, r->meta);
+        mcp_content_append(&c->output->queue, call->era, call->id,
+                           &(McpContent) {
+                                   .text = buffer_data(&r->text),
+                                   .text_size = buffer_size(&r->text),
+                                   .blocks = buffer_data(&r->blocks),
+                                   .blocks_size = buffer_size(&r->blocks),
+                                   .is_error = r->is_error,
+                                   .meta = r->meta,
+                           });
         rendering_done(r);
         remove_call(c, call);
 }

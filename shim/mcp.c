@@ -297,13 +297,15 @@ void mcp_tools_append(Buffer *b, McpEra era, json_object *id, const char *tools)
         put_result_end(b, era, /* meta= */ NULL);
 }
 
-void mcp_content_append(Buffer *b, McpEra era, json_object *id, const char *text, size_t text_size,
-                        bool is_error, const char *meta) {
+void mcp_content_append(Buffer *b, McpEra era, json_object *id, const McpContent *c) {
         put_head(b, id);
         put(b, ",\"result\":{\"content\":[{\"type\":\"text\",\"text\":");
-        put_string(b, text, text_size);
-        put(b, is_error ? "}],\"isError\":true" : "}],\"isError\":false");
-        put_result_end(b, era, meta);
+        put_string(b, c->text, c->text_size);
+        put(b, "}");
+        if (c->blocks)
+                must(buffer_append(b, c->blocks, c->blocks_size));
+        put(b, c->is_error ? "],\"isError\":true" : "],\"isError\":false");
+        put_result_end(b, era, c->meta);
 }
 
 void mcp_progress_append(Buffer *b, json_object *token, uint64_t progress, const char *message) {

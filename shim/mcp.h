@@ -68,8 +68,17 @@ void mcp_discover_append(Buffer *b, json_object *id, const char *instructions);
 void mcp_pong_append(Buffer *b, json_object *id);
 /* tools is JSON text. */
 void mcp_tools_append(Buffer *b, McpEra era, json_object *id, const char *tools);
-/* meta is JSON text for the key "io.nixsandbox/turn", or NULL. */
-void mcp_content_append(Buffer *b, McpEra era, json_object *id, const char *text, size_t text_size,
-                        bool is_error, const char *meta);
+/* The content of a result: a text, and further blocks, JSON text with a comma before each; NULL: none. meta is JSON
+ * text for the key "io.nixsandbox/turn", or NULL. */
+typedef struct McpContent {
+        const char *text;
+        size_t text_size;
+        const char *blocks;
+        size_t blocks_size;
+        bool is_error;
+        const char *meta;
+} McpContent;
+
+void mcp_content_append(Buffer *b, McpEra era, json_object *id, const McpContent *c);
 void mcp_progress_append(Buffer *b, json_object *token, uint64_t progress, const char *message);
 void mcp_subscribed_append(Buffer *b, json_object *id);

@@ -12,6 +12,7 @@
 
 #include "excerpt.h"
 #include "must.h"
+#include "render-values.h"
 #include "render.h"
 
 #define RESULT_MAX 4000U
@@ -26,8 +27,8 @@ typedef struct Turn {
         double duration_ms;
         const char *state, *session_state;
         json_object *truncated, *files;
-        int64_t images;
-        json_object *result;
+        json_object *pictures, *outputs;
+        json_object *result;            /* any value */
         const char *notice;
         /* out of truncated and files */
         uint64_t out_omitted, err_omitted;
@@ -52,8 +53,9 @@ static const JsonField turn_fields[] = {
         { "session_state", JSON_KIND_STRING, offsetof(Turn, session_state), JSON_MANDATORY },
         { "truncated", JSON_KIND_OBJECT, offsetof(Turn, truncated) },
         { "files", JSON_KIND_OBJECT, offsetof(Turn, files) },
-        { "images", JSON_KIND_INT, offsetof(Turn, images) },
-        { "result", JSON_KIND_OBJECT, offsetof(Turn, result) },
+        { "pictures", JSON_KIND_ARRAY, offsetof(Turn, pictures) },
+        { "result", JSON_KIND_ANY, offsetof(Turn, result) },
+        { "outputs", JSON_KIND_ARRAY, offsetof(Turn, outputs) },
         { "notice", JSON_KIND_STRING, offsetof(Turn, notice) },
         {}
 };
@@ -175,7 +177,12 @@ static void render_trailer_session(Buffer *b, const Turn *t) {
                 emit(b, " · turn %" PRIi64, t->number);
 }
 
-static void render_trailer(Buffer *b, const Turn *t) {
+static void render_images(Buffer *b, unsigned n, const char *rest) {
+        if (n > 0)
+                emit(b, " · %u picture%s%s", n, n == 1 ? "" : "s", rest);
+}
+
+static void render_trailer(Buffer *b, const Turn *t, PicturesShown pictures) {
         if (turn_is_running(t))
                 emit(b, "[still running");
         else
@@ -189,8 +196,8 @@ static void render_trailer(Buffer *b, const Turn *t) {
                 emit(b, " · state lost");
         else if (streq(t->state, "rolled_back"))
                 emit(b, " · state rolled back");
-        if (t->images > 0)
-                emit(b, " · %" PRIi64 " image%s not shown", t->images, t->images == 1 ? "" : "s");
+        render_images(b, pictures.shown, "");
+        render_images(b, pictures.hidden, " not shown");
         emit(b, " · ");
         render_duration(b, t->duration_ms);
         emit(b, "]");
@@ -230,6 +237,7 @@ void render_turn(const ToolCall *call, json_object *parameters, Rendering *ret) 
         Buffer *b = &ret->text;
         const char *field;
         bool out_cut, err_cut;
+        PicturesShown pictures;
         Turn t;
 
         if (!turn_parse(parameters, &t, &field)) {
@@ -244,9 +252,12 @@ void render_turn(const ToolCall *call, json_object *parameters, Rendering *ret) 
         render_missing(b, "stderr", err_cut && t.err_omitted == 0, t.err_file);
         if (t.notice)
                 render_notice(b, t.notice);
+        pictures = render_pictures(t.pictures, &ret->blocks);
+        render_hidden_pictures(b, pictures);
+        render_outputs(b, t.outputs);
         if (turn_is_running(&t))
                 render_how_to_wait(b, &t);
-        render_trailer(b, &t);
+        render_trailer(b, &t, pictures);
 
         ret->is_error = !turn_is_running(&t) && (t.exit_code != 0 || t.signal || t.timed_out);
         ret->meta = turn_meta(&t);

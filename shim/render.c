@@ -17,6 +17,7 @@
 
 void rendering_done(Rendering *r) {
         buffer_done(&r->text);
+        buffer_done(&r->blocks);
         free(r->meta);
         *r = (Rendering) {};
 }

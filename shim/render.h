@@ -16,6 +16,7 @@
 
 typedef struct Rendering {
         Buffer text;
+        Buffer blocks;          /* JSON text of further content blocks, with a comma before each */
         bool is_error;
         char *meta;             /* JSON text of the machine-readable part, or NULL */
 } Rendering;

@@ -27,8 +27,8 @@ static void refuse_method(Server *s, const McpMessage *m) {
 
 /* What a model can put right is a result: of a protocol error it is not told by every editor. */
 static void refuse_call(Server *s, const McpMessage *m, const char *why) {
-        mcp_content_append(&s->output->queue, m->era, m->id, why, strlen(why), /* is_error= */ true,
-                           /* meta= */ NULL);
+        mcp_content_append(&s->output->queue, m->era, m->id,
+                           &(McpContent) { .text = why, .text_size = strlen(why), .is_error = true });
 }
 
 static void answer_tool_call(Server *s, const McpMessage *m) {

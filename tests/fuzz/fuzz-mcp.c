@@ -31,7 +31,14 @@ static void check_reply(const McpMessage *m, const ToolCall *call, const char *d
                 return;
         render_reply(call, &reply, &r);
         assert_se(utf8_is_valid(buffer_data(&r.text), buffer_size(&r.text), NULL));
-        mcp_content_append(&b, m->era, m->id, buffer_data(&r.text), buffer_size(&r.text), r.is_error, r.meta);
+        mcp_content_append(&b, m->era, m->id, &(McpContent) {
+                                                      .text = buffer_data(&r.text),
+                                                      .text_size = buffer_size(&r.text),
+                                                      .blocks = buffer_data(&r.blocks),
+                                                      .blocks_size = buffer_size(&r.blocks),
+                                                      .is_error = r.is_error,
+                                                      .meta = r.meta,
+                                              });
         check_line(&b);
         rendering_done(&r);
 }

@@ -149,7 +149,7 @@ class FakeSandboxd:
             "duration_ms": 12.0, "state": "kept" if name else "none",
             "session_state": "ephemeral" if not name else "created" if turn == 1 else "resumed",
             "truncated": {"stdout": 0, "stderr": 0}, "files": {"stdout": None, "stderr": None}, "images": 0,
-            "result": None, "notice": None,
+            "pictures": [], "result": None, "outputs": [], "notice": None,
         }
         return self._obey(connection, parameters, reply)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The shim's side of the protocol, both eras, message by message. The daemon is a fake."""
+import base64
 import json
 
 import pytest
@@ -202,6 +203,63 @@ def test_long_output_is_cut_in_the_middle(shim):
 def test_text_arrives_unchanged(shim):
     strange = 'héllo ☃ 😀 \u2028\u2029 \\n "q" \t \x1b[31m \x7f'
     assert shim.run("out " + strange).startswith(strange + "\n")
+
+
+# ---- pictures, results, files
+
+
+def picture(kind, data):
+    return {"type": kind, "data": base64.b64encode(data).decode()}
+
+
+def with_pictures(*pictures, also=""):
+    return {"code": f"out text\nset pictures={json.dumps(pictures)}\n{also}"}
+
+
+def test_images_are_blocks_after_the_text(shim):
+    png, jpeg = b"\x89PNG\r\n\x1a\n" + bytes(100), b"\xff\xd8\xff" + bytes(50)
+    result = shim.call(with_pictures(picture("image/png", png), picture("image/jpeg", jpeg)))
+    head, *blocks = result["content"]
+    assert head["text"].startswith("text\n[exit 0 ") and "2 pictures" in head["text"] and not result["isError"]
+    assert blocks == [
+        {"type": "image", "data": base64.b64encode(png).decode(), "mimeType": "image/png"},
+        {"type": "image", "data": base64.b64encode(jpeg).decode(), "mimeType": "image/jpeg"}]
+
+
+def test_images_of_failing_code_and_of_both_eras(start, fake):
+    shim = start("--socket", fake.path)
+    reply = shim.ask("tools/call", modern(name="run", arguments=with_pictures(picture("image/png", b"p"), also="exit 3")))
+    assert reply["result"]["isError"] and [b["type"] for b in reply["result"]["content"]] == ["text", "image"]
+    assert reply["result"]["resultType"] == "complete" and "structuredContent" not in reply["result"]
+
+
+def test_svg_and_html_are_text(shim):
+    content = shim.call(with_pictures(picture("image/svg+xml", b"<svg/>"), picture("text/html", "é".encode())))["content"]
+    assert [b["type"] for b in content] == ["text"] * 3
+    assert content[1]["text"].endswith(":\n<svg/>") and content[2]["text"].endswith(":\né")
+    content = shim.call(with_pictures(picture("image/svg+xml", b"<svg>" + bytes(20000))))["content"]
+    assert len(content) == 1 and "1 of 1 pictures is not shown" in content[0]["text"]
+
+
+def test_images_of_one_reply_have_a_bound(shim):
+    content = shim.call(with_pictures(*[picture("image/png", bytes(500_000))] * 2, picture("image/png", b"small")))["content"]
+    assert [len(b.get("data", "")) for b in content] == [0, 666668, 8]
+    assert "1 of 3 pictures is not shown" in content[0]["text"] and "/workspace/out" in content[0]["text"]
+
+
+@pytest.mark.parametrize("result", [{"a": [1, None, "é"]}, [1, 2], 42, "text", False])
+def test_results_are_shown(shim, result):
+    answer = shim.run("set result=" + json.dumps(result))
+    shown = answer.partition("result: ")[2].partition("\n[exit")[0]
+    assert json.loads(shown) == result and not answer.startswith(("[1", "4", "{"))
+
+
+def test_files_are_named(shim):
+    outputs = [{"path": "/workspace/out/plot 1.png", "bytes": 12345}, {"path": "/workspace/out/é", "bytes": 3}]
+    assert "\nfiles: out/plot 1.png (12 kB), out/é (3 B)\n[exit" in shim.run("out x\nset outputs=" + json.dumps(outputs))
+    many = [{"path": f"/workspace/out/{n:0250}", "bytes": n} for n in range(32)]
+    answer = shim.run("set outputs=" + json.dumps(many))
+    assert len(answer) < 1500 and " and 28 more\n" in answer
 
 
 # ---- framing and ids

@@ -164,13 +164,19 @@ Test(mcp, results_of_both_eras) {
         _cleanup_json_ json_object *id = json_object_new_string("x\n1"), *o = NULL, *p = NULL, *q = NULL;
         Buffer b = {};
 
-        mcp_content_append(&b, MCP_ERA_HANDSHAKE, id, "a\0\n\"", 4, true, NULL);
+        mcp_content_append(&b, MCP_ERA_HANDSHAKE, id, &(McpContent) { .text = "a\0\n\"", .text_size = 4, .is_error = true });
         o = check_line(&b, "jsonrpc id result ");
         expect_json(at(o, "id"), "'x\\n1'");
         expect_json(at(o, "result"), "{'content':[{'type':'text','text':'a\\u0000\\n\\''}],'isError':true}");
 
-        mcp_content_append(&b, MCP_ERA_STATELESS, id, "", 0, false, "{\"turn\":1}");
+        mcp_content_append(&b, MCP_ERA_STATELESS, id, &(McpContent) {
+                                                              .text = "",
+                                                              .blocks = ",{\"type\":\"image\"}",
+                                                              .blocks_size = 17,
+                                                              .meta = "{\"turn\":1}",
+                                                      });
         p = check_line(&b, "jsonrpc id result ");
+        expect_json(at(at(p, "result"), "content"), "[{'type':'text','text':''},{'type':'image'}]");
         cr_expect_str_eq(json_object_get_string(at(at(p, "result"), "resultType")), "complete");
         cr_expect_not_null(at(at(at(p, "result"), "_meta"), "io.modelcontextprotocol/serverInfo"));
         cr_expect_not_null(at(at(at(p, "result"), "_meta"), "io.nixsandbox/turn"));

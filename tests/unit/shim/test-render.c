@@ -6,6 +6,7 @@
 
 #include "lib/text.h"
 #include "shim/excerpt.h"
+#include "shim/render-values.h"
 #include "shim/render.h"
 
 #include "quotes.h"
@@ -19,7 +20,7 @@ static json_object *turn(const char *changes) {
                 "'stdout':'','stderr':'','exit_code':0,'signal':null,'timed_out':false,"
                 "'duration_ms':12.25,'state':'kept','session_state':'resumed',"
                 "'truncated':{'stdout':0,'stderr':0},'files':{'stdout':null,'stderr':null},"
-                "'images':0,'result':null,'notice':null}";
+                "'images':0,'pictures':[],'result':null,'outputs':[],'notice':null}";
         json_object *o = parse(usual);
         _cleanup_json_ json_object *c = parse(changes);
 
@@ -62,13 +63,82 @@ Test(render, turns) {
                     true);
         expect_turn("{'exit_code':124,'timed_out':true,'duration_ms':30004}",
                     "[exit 124 · timed out · session dev · turn 3 · 30.0 s]", true);
-        expect_turn("{'state':'rolled_back','session_state':'restored','images':2}",
-                    "[exit 0 · session dev (restored) · turn 3 · state rolled back · 2 images not shown · "
-                    "12 ms]", false);
+        expect_turn("{'state':'rolled_back','session_state':'restored'}",
+                    "[exit 0 · session dev (restored) · turn 3 · state rolled back · 12 ms]", false);
         expect_turn("{'session':null,'session_state':'ephemeral','state':'none','turn':1}",
                     "[exit 0 · no session · 12 ms]", false);
         expect_turn("{'session_state':'created','turn':1,'result':{'a':[1]}}",
                     "result: {\"a\":[1]}\n[exit 0 · session dev (new) · turn 1 · 12 ms]", false);
+}
+
+Test(render, results_are_any_json) {
+        expect_turn("{'result':[1,'a']}", "result: [1,\"a\"]\n[exit 0 · session dev · turn 3 · 12 ms]", false);
+        expect_turn("{'result':0}", "result: 0\n[exit 0 · session dev · turn 3 · 12 ms]", false);
+        expect_turn("{'result':false}", "result: false\n[exit 0 · session dev · turn 3 · 12 ms]", false);
+}
+
+static void expect_blocks(const char *changes, const char *text, const char *blocks) {
+        Rendering r = render(TOOL_RUN, NULL, turn(changes));
+        _cleanup_free_ char *got = NULL;
+
+        cr_assert_eq(buffer_take(&r.blocks, &got, NULL), 0);
+        cr_expect_str_eq(got, blocks);
+        expect(r, text, false);
+}
+
+Test(render, pictures_come_after_the_text) {
+        expect_blocks("{'stdout':'a','images':2,'pictures':[{'type':'image/png','data':'iVBOR'},"
+                      "{'type':'image/jpeg','data':'/9j/'}]}",
+                      "a\n[exit 0 · session dev · turn 3 · 2 pictures · 12 ms]",
+                      ",{\"type\":\"image\",\"data\":\"iVBOR\",\"mimeType\":\"image/png\"}"
+                      ",{\"type\":\"image\",\"data\":\"/9j/\",\"mimeType\":\"image/jpeg\"}");
+}
+
+Test(render, pages_are_text) {
+        expect_blocks("{'pictures':[{'type':'image/svg+xml','data':'PHN2Zy8+'},{'type':'text/html','data':'PGI+'}]}",
+                      "[exit 0 · session dev · turn 3 · 2 pictures · 12 ms]",
+                      ",{\"type\":\"text\",\"text\":\"SVG picture of 6 B:\\n<svg/>\"}"
+                      ",{\"type\":\"text\",\"text\":\"HTML of 3 B:\\n<b>\"}");
+}
+
+#define NOT_SHOWN(what) \
+        "note: " what " not shown: one reply has room for 780 kB of PNG and JPEG and 16 kB of SVG and HTML. Make " \
+        "them smaller, or write them to files in /workspace/out\n"
+
+/* A type of the future, no base64, no text, no object. */
+Test(render, pictures_that_cannot_be_shown) {
+        expect_blocks("{'pictures':[{'type':'image/avif','data':'AAAA'},{'type':'text/html','data':'A'},"
+                      "{'type':'image/svg+xml','data':'////'},7,{'type':'image/png'}]}",
+                      NOT_SHOWN("5 of 5 pictures are")
+                      "[exit 0 · session dev · turn 3 · 5 pictures not shown · 12 ms]", "");
+}
+
+/* The first that fit are shown, and smaller ones after one that does not. */
+Test(render, pictures_have_little_room) {
+        json_object *o = turn("{}"), *pictures = json_object_new_array();
+        static const size_t sizes[] = { RENDER_IMAGES_MAX - 8, 12, 8, 4 };
+        static char data[RENDER_IMAGES_MAX];
+        Rendering r;
+
+        memset(data, 'A', sizeof(data));
+        for (size_t i = 0; i < ELEMENTSOF(sizes); i++) {
+                json_object *p = parse("{'type':'image/png'}");
+
+                cr_assert_eq(json_put_bytes(p, "data", data, sizes[i]), 0);
+                cr_assert_eq(json_array_put(pictures, p), 0);
+        }
+        cr_assert_eq(json_put_object(o, "pictures", pictures), 0);
+        r = render(TOOL_RUN, NULL, o);
+        cr_expect_lt(buffer_size(&r.blocks), RENDER_IMAGES_MAX + 200);
+        expect(r, NOT_SHOWN("2 of 4 pictures are")
+               "[exit 0 · session dev · turn 3 · 2 pictures · 2 pictures not shown · 12 ms]", false);
+}
+
+Test(render, files) {
+        expect_turn("{'outputs':[{'path':'/workspace/out/a.png','bytes':999},{'path':'/workspace/out/b','bytes':12345},"
+                    "{'path':'/else/c','bytes':2500000}]}",
+                    "files: out/a.png (999 B), out/b (12 kB), /else/c (2.5 MB)\n"
+                    "[exit 0 · session dev · turn 3 · 12 ms]", false);
 }
 
 Test(render, early_answer_says_how_to_go_on) {
