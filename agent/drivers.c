@@ -21,7 +21,14 @@ EMBED("driver_python",
       FILE_TEXT("agent/drivers/python-values.py")
       ".ascii \"'''\\n\"\n"
       FILE_TEXT("agent/drivers/python.py"));
-EMBED("driver_bash", FILE_TEXT("agent/drivers/bash.sh"));
+/* Nor does bash parse the other half when it starts: it is the text of a command that never runs. */
+EMBED("driver_bash",
+      FILE_TEXT("agent/drivers/bash.sh")
+      FILE_TEXT("agent/drivers/bash-start.sh")
+      ".ascii \"[[ __sandbox_seldom ]] || : <<'__sandbox_seldom'\\n\"\n"
+      FILE_TEXT("agent/drivers/bash-state.sh")
+      FILE_TEXT("agent/drivers/bash-list.sh")
+      ".ascii \"__sandbox_seldom\\n\"\n");
 /* Functions; the first is called with what the others give. */
 EMBED("driver_node",
       ".ascii \"(\"\n"

@@ -34,6 +34,7 @@ builtin eval -- "${BASH_EXECUTION_STRING#*$'\n'}"; builtin eval -- "$__sandbox_l
 __sandbox_next() {
         [[ ! ${__sandbox_token-} ]] || __sandbox_status=$1
         __sandbox_arguments=("${@:2}")
+        __sandbox_set=$SHELLOPTS
         builtin local -
         builtin set +kx
         __sandbox_mend
@@ -42,7 +43,10 @@ __sandbox_next() {
         # In posix mode trap cannot be a function.
         [[ -o posix ]] || builtin declare -F trap || __sandbox_wrap_trap
         __sandbox_report kept
-        __sandbox_receive
+        [[ ! ${__sandbox_operation-} ]] || __sandbox_operated   # a restored break has left it
+        until __sandbox_receive || __sandbox_operate; do
+                builtin :
+        done
         builtin return 1
 }
 
@@ -77,7 +81,8 @@ __sandbox_report() {
                 __sandbox_end
 }
 
-# The token is set when all is read: until then a signal is none of a turn's.
+# Fails if it is not a turn that was received but an operation. The token is set when all is read: until then a
+# signal is none of a turn's.
 __sandbox_receive() {
         builtin trap -- "${__sandbox_guards[EXIT]}" EXIT
         builtin local REPLY                     # what IFS does not apply to
@@ -87,10 +92,73 @@ __sandbox_receive() {
                 (($? > 128)) || __sandbox_end   # not a signal or TMOUT, but end of file
         done
         builtin read -r -N "${REPLY##* }" -u 77 __sandbox_code
+        if [[ $REPLY != execute* ]]; then
+                __sandbox_operation=${REPLY% *}
+                builtin return 1
+        fi
         # The guard of ERR below can tell it from any argument that the code itself contains.
         [[ $__sandbox_code == *$'\n' ]] || __sandbox_code+=$'\n'
         REPLY=${REPLY#execute }
         __sandbox_token=${REPLY% *}
+}
+
+# Does what is asked for besides turns. It has no token, so that signals mean nothing. Fails if that is all, and
+# otherwise leaves code to be run.
+__sandbox_operate() {
+        builtin local __sandbox_paths
+        __sandbox_paths=("${__sandbox_code%%$'\n'*}" "${__sandbox_code#*$'\n'}")
+        __sandbox_paths[1]=${__sandbox_paths[1]%$'\n'}
+        if [[ $__sandbox_operation == restore* ]]; then
+                __sandbox_state_path=${__sandbox_paths[0]} __sandbox_report_path=${__sandbox_paths[1]}
+                __sandbox_learn
+                __sandbox_code=$__sandbox_restoring
+                builtin return 0
+        fi
+        __sandbox_shopt=$BASHOPTS
+        __sandbox_jobs=$(builtin jobs -p)
+        __sandbox_traps=$(__sandbox_list_traps)
+        __sandbox_apart __sandbox_learn "${__sandbox_operation% *}" "${__sandbox_paths[@]}"
+        __sandbox_operated
+        builtin return 1
+} 2>/dev/null
+
+# Runs a function in a fork. SIGINT, which that has no trap for, must not end it.
+__sandbox_apart() {
+        builtin local __sandbox_interrupt
+        for __sandbox_interrupt in 1 2 3; do    # nor the fork that tells the trap
+                __sandbox_interrupt=$(builtin trap -p INT; builtin printf .)
+                [[ $__sandbox_interrupt != *. ]] || builtin break
+        done
+        __sandbox_interrupt=${__sandbox_interrupt%.}
+        builtin trap '' INT
+        ("$@")
+        builtin eval -- "builtin ${__sandbox_interrupt:-trap - INT}"
+}
+
+# Defines what else is needed (bash-state.sh), and does it, if there are arguments. It is read from the command line
+# by lines, because cutting up a long string takes bash too long.
+__sandbox_learn() {
+        builtin local __sandbox_lines __sandbox_line
+        builtin enable alias cd declare jobs pushd pwd shopt umask unset
+        builtin set +uH +o posix
+        builtin shopt -u expand_aliases
+        builtin shopt -s extglob interactive_comments extquote
+        builtin mapfile __sandbox_lines </proc/self/cmdline
+        for __sandbox_line in "${!__sandbox_lines[@]}"; do
+                [[ ${__sandbox_lines[__sandbox_line]} != '[[ __sandbox_seldom ]]'* ]] || builtin break
+        done
+        # What follows it is the end of the here-document and the name of the shell.
+        builtin printf -v __sandbox_line %s \
+                "${__sandbox_lines[@]:__sandbox_line+1:${#__sandbox_lines[@]}-__sandbox_line-3}"
+        builtin eval -- "$__sandbox_line"
+        (($# == 0)) || __sandbox_perform "$@"
+}
+
+__sandbox_operated() {
+        builtin local __sandbox_operation_done
+        __sandbox_operation_done=${__sandbox_operation##* }
+        __sandbox_operation=
+        builtin printf '\ndone %s 0 kept\n' "$__sandbox_operation_done" >&77 || __sandbox_end
 }
 
 # Makes $? what it was at the end of the last turn.
@@ -145,6 +213,8 @@ __sandbox_leave() {
 __sandbox_resume() {
         [[ $__sandbox_leaving != exit ]] || builtin unset -f exit
         builtin mapfile -t -d '' __sandbox_argv </proc/self/cmdline
+        # The next shell's is empty.
+        [[ -v __sandbox_environment ]] || builtin mapfile -t -d '' __sandbox_environment </proc/self/environ
         __sandbox_traps=$(builtin trap -p)      # which <(…) does not know
         __sandbox_replace "${__sandbox_argv[@]::6}" "$__sandbox_token" "$__sandbox_status" \
                 <(__sandbox_write)
@@ -313,71 +383,3 @@ __sandbox_list_traps() {
         done
         [[ $__sandbox_text == $'\n' ]] || builtin printf %s "$__sandbox_text"
 }
-
-# ---- the start
-
-readonly -f __sandbox_next __sandbox_mend __sandbox_report __sandbox_receive __sandbox_recall __sandbox_end \
-        __sandbox_signal __sandbox_leave __sandbox_resume __sandbox_replace __sandbox_write \
-        __sandbox_write_state __sandbox_write_lines __sandbox_resumed __sandbox_wrap_trap \
-        __sandbox_set_traps __sandbox_name_signal __sandbox_bad_signal __sandbox_list_traps
-
-# Copies descriptor 0 to a number with close-on-exec, for which bash has no words: only the copies that it
-# makes itself, of what a redirection hides, have it, and copies of such a copy.
-__sandbox_keep() {
-        local __sandbox_copy=10
-        while [[ -e /dev/fd/$__sandbox_copy ]]; do
-                ((++__sandbox_copy))
-        done
-        { eval "exec $1<&$__sandbox_copy"; } <&-
-}
-
-if (($# == 0)); then
-        exec 75>&2 2>/dev/null 0<&3 3<&-
-fi
-__sandbox_keep 77
-exec 0<&1
-__sandbox_keep 78
-exec 0<&75 75<&-
-__sandbox_keep 79
-exec 0</dev/null 1>/dev/null
-__sandbox_keep 76
-unset -f __sandbox_keep
-
-# Evaluated at top level, after a call that sets $? to what the code is to see, and that is in a condition.
-printf -v __sandbox_loop %s 'until __sandbox_next "$?" "$@"; do ' \
-        'if __sandbox_recall; then \builtin eval -- "$__sandbox_code" <&76 >&78 2>&79; ' \
-        'else \builtin eval -- "$__sandbox_code" <&76 >&78 2>&79; fi; ' \
-        'done; \builtin eval -- "$__sandbox_loop"'
-printf -v __sandbox_code %s '{ __sandbox_leave "$?" "$@"; } 2>/dev/null; ' \
-        'if __sandbox_recall; then \builtin eval -- "${__sandbox_actions[EXIT]-}" <&76 >&78 2>&79; ' \
-        'else \builtin eval -- "${__sandbox_actions[EXIT]-}" <&76 >&78 2>&79; fi; ' \
-        '__sandbox_resume'
-declare -A __sandbox_actions=() __sandbox_guards=(
-        [EXIT]=$__sandbox_code
-        # The eval of the whole code, whose last argument $_ is, fails once more when its last command does.
-        [ERR]='case $_ in "${__sandbox_code-}") ;; *) \builtin eval -- "${__sandbox_actions[ERR]}"; esac'
-        [RETURN]='case ${FUNCNAME-} in trap | __sandbox_*) ;;
-                *) \builtin eval -- "${__sandbox_actions[RETURN]}"; esac'
-        [HUP]='__sandbox_signal 129' [INT]='__sandbox_signal 130' [TERM]='__sandbox_signal 143'
-        [USR1]='__sandbox_signal 138' [USR2]='__sandbox_signal 140'
-)
-printf -v '__sandbox_guards[DEBUG]' %s 'case "${FUNCNAME-} $BASH_COMMAND" in "trap "* | *__sandbox_*) ;; ' \
-        '*) \builtin eval -- "${__sandbox_actions[DEBUG]}"; esac'
-readonly __sandbox_loop __sandbox_guards
-__sandbox_wrap_trap
-for __sandbox_name in HUP INT USR1 USR2 TERM; do
-        builtin trap -- "${__sandbox_guards[$__sandbox_name]}" "$__sandbox_name"
-done
-unset -v __sandbox_name BASH_EXECUTION_STRING
-
-if (($# == 0)); then
-        __sandbox_token= __sandbox_status=0
-        # As in an interactive shell: a failing exec, which drops the EXIT trap, must not be the end.
-        shopt -s expand_aliases execfail
-        printf 'ready\n' >&77
-else
-        __sandbox_token=$1 __sandbox_status=$2 __sandbox_state=lost __sandbox_descriptor=${3##*/}
-        set --
-        builtin source /dev/fd/"$__sandbox_descriptor" || builtin :
-        __sandbox_resumed || builtin :
-fi

@@ -54,6 +54,9 @@ class Driver:
         if self.kind == "python":       # as agent/drivers.c puts them together
             text = (f"SELDOM = r'''{read('python-seldom.py')}'''\n"
                     f"VALUES = r'''{read('python-values.py')}'''\n{text}")
+        if self.kind == "bash":
+            text = (f"{text}{read('bash-start.sh')}[[ __sandbox_seldom ]] || : <<'__sandbox_seldom'\n"
+                    f"{read('bash-state.sh')}{read('bash-list.sh')}__sandbox_seldom\n")
         if self.kind == "node":
             text = f"({text})(({read('node-source.js')})(), ({read('node-output.js')})())"
         ours, theirs = socket.socketpair()
