@@ -93,11 +93,15 @@ $(BUILD)/sandbox-snapshot: $(SNAPSHOT_OBJ) $(LIBRARY)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c -lseccomp -lnettle
 
+# Of libarchive the agent takes tar and the file system, which need libacl; the linker drops the formats and filters
+# that would need more, so the other libraries of libarchive's .pc file are not named.
+ARCHIVE_LIBS := -larchive -lacl
+
 # pid 1 of every jail: static, because a jail has whatever libraries its environment has, and not
 # position-independent, because relocations would make its pages private to each session.
 $(BUILD)/sandbox-agent: $(AGENT_OBJ) $(LIBRARY)
 	$(call say,LD)
-	$(Q)$(CC) $(CFLAGS_ALL) -static -Wl,--gc-sections -Wl,-z,relro $(LDFLAGS) -o $@ $^ -ljson-c
+	$(Q)$(CC) $(CFLAGS_ALL) -static -Wl,--gc-sections -Wl,-z,relro $(LDFLAGS) -o $@ $^ -ljson-c $(ARCHIVE_LIBS)
 
 -include $(ALL_OBJ:.o=.d)
 

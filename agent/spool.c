@@ -159,3 +159,14 @@ char *spool_finish(Spool *s) {
 
         return path;
 }
+
+bool spool_is_name(const char *name) {
+        static const char beginning[] = SPOOL_DIRECTORY "/turn-";
+
+        if (strncmp(name, beginning, sizeof(beginning) - 1) != 0)
+                return false;
+
+        name += sizeof(beginning) - 1;
+        name += strspn(name, "0123456789");
+        return streq(name, ".stdout") || streq(name, ".stderr");
+}

@@ -38,3 +38,6 @@ void spool_begin(Spool *s, uint64_t turn);
 void spool_write(Spool *s, const char *data, size_t size);
 /* Ends the turn. Gives the file's absolute name, or NULL when there is none. Allocated. */
 char *spool_finish(Spool *s);
+
+/* Whether a name relative to the workspace is one that such files have. */
+bool spool_is_name(const char *name);
