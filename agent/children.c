@@ -113,3 +113,13 @@ void children_kill(pid_t session, uint64_t since) {
                 children_signal(&c, SIGKILL);
         }
 }
+
+void children_kill_of(const Children *c, pid_t session, uint64_t since, uint64_t until) {
+        for (size_t i = 0; i < c->n; i++) {
+                ProcessStat stat;
+
+                if (process_stat_read(c->pids[i], &stat) >= 0 && stat.starttime <= until &&
+                    children_include(session, since, c->pids[i], &stat))
+                        (void) kill(c->pids[i], SIGKILL);
+        }
+}

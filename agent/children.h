@@ -39,3 +39,6 @@ void children_kill_found(const Children *c, pid_t session, uint64_t since);
 
 /* Kills all that there are, and those they fork meanwhile, in a bounded number of passes. */
 void children_kill(pid_t session, uint64_t since);
+
+/* Kills those of them that are still there, and are of the time until then: a pid may be another's by now. */
+void children_kill_of(const Children *c, pid_t session, uint64_t since, uint64_t until);

@@ -165,15 +165,15 @@ int interpreter_make_token(char ret[DRIVER_TOKEN_LENGTH + 1]) {
         return 0;
 }
 
-int interpreter_execute(Interpreter *i, const char *token, const char *code, size_t size) {
+int interpreter_command(Interpreter *i, const char *verb, const char *token, const char *data, size_t size) {
         char line[DRIVER_LINE_MAX];
-        struct iovec iov[2] = { { .iov_base = line }, { .iov_base = (char *) code, .iov_len = size } };
+        struct iovec iov[2] = { { .iov_base = line }, { .iov_base = (char *) data, .iov_len = size } };
         struct msghdr message = { .msg_iov = iov, .msg_iovlen = ELEMENTSOF(iov) };
         size_t sent, head;
         ssize_t n;
         int r;
 
-        head = (size_t) snprintf(line, sizeof(line), "execute %s %zu\n", token, size);
+        head = (size_t) snprintf(line, sizeof(line), "%s %s %zu\n", verb, token, size);
         iov[0].iov_len = head;
 
         n = sendmsg(i->control, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -188,7 +188,7 @@ int interpreter_execute(Interpreter *i, const char *token, const char *code, siz
                 sent = head;
         }
 
-        return buffer_append(&i->unsent, code + (sent - head), size - (sent - head));
+        return buffer_append(&i->unsent, data + (sent - head), size - (sent - head));
 }
 
 void interpreter_flush(Interpreter *i) {

@@ -48,6 +48,10 @@ void interpreters_init(Interpreter table[INTERPRETERS_MAX], SpoolDirectory *dire
 Interpreter *interpreter_find(Interpreter table[INTERPRETERS_MAX], const char *name);
 Interpreter *interpreter_find_pid(Interpreter table[INTERPRETERS_MAX], pid_t pid);
 const char *interpreter_name(const Interpreter *i);
+/* Whether there is a driver that takes commands. */
+static inline bool interpreter_is_live(const Interpreter *i) {
+        return i->pid > 0 && i->ready && !i->killed;
+}
 
 /* Starts its process. Errors as launch_process() has them. */
 int interpreter_start(Interpreter *i);
@@ -55,12 +59,12 @@ int interpreter_start(Interpreter *i);
 void interpreter_kill(Interpreter *i);
 void interpreter_ended(Interpreter *i);
 
-/* The secret of a new turn. -EIO. */
+/* The secret of a new turn or other command. -EIO. */
 int interpreter_make_token(char ret[DRIVER_TOKEN_LENGTH + 1]);
 
-/* Sends the driver a turn. Never blocks; what did not fit goes out by interpreter_flush(). -EPIPE: there is
- * no driver any more; -ENOMEM. */
-int interpreter_execute(Interpreter *i, const char *token, const char *code, size_t size);
+/* Sends the driver a command, "execute" or another. Never blocks; what did not fit goes out by interpreter_flush().
+ * -EPIPE: there is no driver any more; -ENOMEM. */
+int interpreter_command(Interpreter *i, const char *verb, const char *token, const char *data, size_t size);
 void interpreter_flush(Interpreter *i);
 
 /* Receives from the driver. 1: reports may be complete now, 0: nothing there, -EPIPE: it hung up. */

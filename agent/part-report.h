@@ -11,6 +11,8 @@
 #include "lib/buffer.h"
 
 #define PART_SKIPPED_MAX 100U
+#define PART_SKIPPED_SIZE_MAX (12 * KIB)        /* of their JSON */
+#define PART_REPORT_MAX (PART_SKIPPED_SIZE_MAX + 2 * KIB)
 
 /* Zero-initialise: all went well. */
 typedef struct PartReport {
@@ -28,6 +30,8 @@ static inline bool part_report_is_ok(const PartReport *r) {
         return !r->why[0];
 }
 
-/* Appends the JSON, of less than DRIVER_REPORT_MAX bytes. -ENOMEM. */
-int part_report_print(const PartReport *r, Buffer *b);
+/* Adds what another's JSON says, of which nothing is believed. -EBADMSG, -EINVAL: it is no report; -ENOMEM. */
+int part_report_parse(PartReport *r, const char *data, size_t size);
+/* Appends the JSON, of at most PART_REPORT_MAX bytes. name NULL: without one. -ENOMEM. */
+int part_report_print(const PartReport *r, const char *name, Buffer *b);
 void part_report_done(PartReport *r);

@@ -91,7 +91,7 @@ static int turn_fail_start(Turn *t, int error) {
 }
 
 static int turn_execute(Turn *t) {
-        return interpreter_execute(t->interpreter, t->token, buffer_data(&t->code), buffer_size(&t->code));
+        return interpreter_command(t->interpreter, "execute", t->token, buffer_data(&t->code), buffer_size(&t->code));
 }
 
 static void turn_enter_running(Turn *t) {
@@ -164,7 +164,7 @@ int turn_begin(Turn *t, uint64_t id, const char *payload, size_t size) {
         t->deaths = 0;
         t->backoff_usec = START_BACKOFF_USEC;
         t->start_until_usec = t->begun_usec + START_RETRY_USEC;
-        if (t->interpreter->ready && !t->interpreter->killed) {
+        if (interpreter_is_live(t->interpreter)) {
                 r = turn_execute(t);
                 if (r >= 0)
                         turn_enter_running(t);
