@@ -53,6 +53,7 @@ enum {
         WATCH_LINK,
         WATCH_SIGNAL,
         WATCH_CHANNEL,
+        WATCH_TALK,
         _WATCH_AGENT_MAX,
 
         WATCH_CONTROL = 0,
@@ -109,6 +110,8 @@ static int agent_watch_all(Agent *a) {
         if (r >= 0)
                 r = agent_watch(a, WATCH_CHANNEL, operation_watched_fd(&a->operation), /* events= */ 0,
                                 (pid_t) a->operation.id);
+        if (r >= 0)
+                r = agent_watch(a, WATCH_TALK, a->operation.talk, EPOLLIN, (pid_t) a->operation.id);
 
         for (size_t k = 0; k < INTERPRETERS_MAX; k++) {
                 const Interpreter *i = &a->interpreters[k];
@@ -274,6 +277,8 @@ static int agent_iterate(Agent *a) {
                 r = agent_on_signal(a);
         if (r >= 0 && events[WATCH_CHANNEL])
                 r = operation_on_channel(&a->operation);
+        if (r >= 0 && events[WATCH_TALK])
+                r = operation_on_talk(&a->operation);
         if (r >= 0 && events[WATCH_LINK] & (EPOLLIN | EPOLLHUP | EPOLLERR))
                 r = link_receive(&a->link);
         if (r >= 0)

@@ -13,10 +13,15 @@
 
 static const OperationType *const types[] = {
         &operation_get,
+        &operation_save,
+        &operation_restore,
+        &operation_variables,
+        &operation_variable,
 };
 
 void operation_init(Operation *o, Turn *turn, Interpreter interpreters[INTERPRETERS_MAX], Buffer *frames) {
-        *o = (Operation) { .turn = turn, .interpreters = interpreters, .frames = frames, .channel = -EBADF };
+        *o = (Operation) { .turn = turn, .interpreters = interpreters, .frames = frames, .channel = -EBADF,
+                            .talk = -EBADF };
 }
 
 static int operation_answer(Operation *o, const char *error, const char *text, const char *report, size_t size) {
@@ -125,6 +130,7 @@ int operation_begin(Operation *o, uint64_t id, const char *payload, size_t size,
                 return operation_fail(o, "busy", "a turn is running");
 
         o->type = type;
+        o->holds_turns = type->drivers;
         return type->begin(o, request);
 }
 
@@ -137,6 +143,11 @@ int operation_on_channel(Operation *o) {
         struct pollfd p = { .fd = operation_watched_fd(o) };
 
         return p.fd >= 0 && poll(&p, 1, 0) > 0 ? operation_give_up(o) : 0;
+}
+
+/* The event may be of one that is over. */
+int operation_on_talk(Operation *o) {
+        return o->type && o->talk >= 0 ? o->type->on_talk(o) : 0;
 }
 
 int operation_on_death(Operation *o, pid_t pid, int status) {

@@ -30,6 +30,7 @@ typedef struct OperationType {
         int (*begin)(Operation *o, json_object *request);
         /* Its child has ended; result is what it left. NULL: that is the operation's answer. */
         int (*on_child)(Operation *o, const OperationResult *result);
+        int (*on_talk)(Operation *o);           /* there is something at o->talk */
         /* The driver has done a command whose token is no turn's. NULL: of no interest, as are the others. */
         int (*on_report)(Operation *o, Interpreter *i, const Report *report);
         int (*on_interpreter_ended)(Operation *o, Interpreter *i);
@@ -39,6 +40,7 @@ typedef struct OperationType {
 } OperationType;
 
 extern const OperationType operation_get;
+extern const OperationType operation_save, operation_restore, operation_variables, operation_variable;
 
 struct Operation {
         Turn *turn;                     /* borrowed, as are frames and interpreters */
@@ -49,6 +51,8 @@ struct Operation {
         uint64_t id;
         int channel;
         OperationChild child;
+        int talk;                       /* what the type wants to be watched, and closes itself; -EBADF: nothing */
+        bool holds_turns;               /* at first, what type->drivers says */
         uint64_t deadline_usec;         /* when on_deadline() is to be called, for the type to set; 0: never */
         void *state;                    /* the type's */
 };
@@ -62,6 +66,7 @@ int operation_give_up(Operation *o);
 
 /* What has happened. Whether it has to do with the operation is found out here. */
 int operation_on_channel(Operation *o);
+int operation_on_talk(Operation *o);
 int operation_on_death(Operation *o, pid_t pid, int status);
 int operation_on_report(Operation *o, Interpreter *i, const Report *report);
 int operation_on_interpreter_ended(Operation *o, Interpreter *i);
@@ -74,7 +79,7 @@ static inline int operation_watched_fd(const Operation *o) {
 }
 
 static inline bool operation_holds_turns(const Operation *o) {
-        return o->type && o->type->drivers;
+        return o->type && o->holds_turns;
 }
 
 /* For types. Runs work() in a child, with the channel and what else it is to keep; one child at a time. It is -EAGAIN

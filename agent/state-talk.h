@@ -14,7 +14,6 @@ typedef enum TalkVerb {
         /* child → agent */
         TALK_ASK,               /* send the driver the command; answered by one of those below */
         TALK_GIVE_UP,           /* the driver, or its copy, has taken too long */
-        TALK_RELEASE,           /* drivers are not needed any more: turns may begin */
 
         /* agent → child */
         TALK_DONE,              /* the driver has said that it is done */

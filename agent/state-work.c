@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Order of saving: the drivers first, of which python's answers at once and goes on in a copy of itself that
- * therefore comes last; from then on turns may run again, while the rest goes out. Order of restoring: as the
- * stream has it, the workspace first, since interpreters may look for files there.
+ * Order of saving: the drivers, from the last of the table to the first, which is python's; it answers at once and goes
+ * on in a copy of itself. From then on turns may run again, while the rest goes out, the workspace last. Order of
+ * restoring: as the stream has it, the workspace first, since interpreters may look for files there.
  */
 
 #include <errno.h>
@@ -82,7 +82,6 @@ static int save_workspace(int channel) {
         return save_part(channel, SNAPSHOT_WORKSPACE, &p);
 }
 
-/* The last of the table is the first: python is the first of the table. */
 static int save_all(const StateWork *w, int channel, unsigned *ret_parts) {
         unsigned n = 0;
         int r = 0;
@@ -93,7 +92,6 @@ static int save_all(const StateWork *w, int channel, unsigned *ret_parts) {
                         n++;
                 }
 
-        (void) talk_send(w->talk, TALK_RELEASE, 0, 0);
         if (r >= 0)
                 r = save_workspace(channel);
         if (r >= 0)
@@ -110,7 +108,7 @@ void state_save(int channel, OperationResult *result, void *userdata) {
         if (r >= 0)
                 r = save_all(userdata, channel, &parts);
         if (r < 0)
-                operation_result_fail(result, "failed", "the snapshot could not be handed over: %s", strerrordesc_np(-r));
+                operation_result_fail(result, "failed", "the snapshot was not taken: %s", strerrordesc_np(-r));
         else
                 operation_result_report(result, "{\"parts\":%u}", parts);
 }
@@ -197,7 +195,7 @@ void state_restore(int channel, OperationResult *result, void *userdata) {
         if (r == -ENODATA || r == -EBADMSG)
                 operation_result_fail(result, "failed", "the snapshot is %s", r == -ENODATA ? "incomplete" : "damaged");
         else if (r < 0)
-                operation_result_fail(result, "failed", "the snapshot cannot be restored: %s", strerrordesc_np(-r));
+                operation_result_fail(result, "failed", "it cannot be restored: %s", strerrordesc_np(-r));
         else
                 operation_result_report(result, "{\"parts\":[%.*s]}", (int) buffer_size(&s.reports),
                                         buffer_data(&s.reports));
@@ -228,5 +226,5 @@ void state_answer(int channel, OperationResult *result, void *userdata) {
         if (r >= 0)
                 r = write_full(channel, buffer_data(&p.text), buffer_size(&p.text));
         if (r < 0)
-                operation_result_fail(result, "failed", "the answer could not be handed over: %s", strerrordesc_np(-r));
+                operation_result_fail(result, "failed", "the answer was not taken: %s", strerrordesc_np(-r));
 }

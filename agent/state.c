@@ -94,6 +94,17 @@ static void state_stop(State *s) {
                 children_kill(s->session, s->asked_ticks);
 }
 
+/* Nothing more is waited for of the driver that was asked. In a save they are asked from the last to the first. */
+static void state_settled(Operation *o, unsigned k) {
+        const State *s = o->state;
+
+        o->deadline_usec = 0;
+        while (k > 0)
+                if (interpreter_is_live(&o->interpreters[--k]))
+                        return;
+        o->holds_turns = s->restores;
+}
+
 static int state_on_talk(Operation *o) {
         State *s = o->state;
         TalkMessage m;
@@ -108,15 +119,13 @@ static int state_on_talk(Operation *o) {
                         r = state_ask(o, s, m.interpreter);
                         if (r == -ENOMEM)
                                 return r;
-                        if (r < 0)
+                        if (r < 0) {
                                 (void) talk_send(s->talk, TALK_REFUSED, m.interpreter, -r);
+                                state_settled(o, m.interpreter);
+                        }
                         break;
                 case TALK_GIVE_UP:
                         state_stop(s);
-                        break;
-                case TALK_RELEASE:
-                        o->deadline_usec = 0;
-                        o->holds_turns = false;
                         break;
                 case TALK_DONE:
                 case TALK_ENDED:
@@ -138,7 +147,7 @@ static int state_on_report(Operation *o, Interpreter *i, const Report *report) {
 
         children_find(s->session, s->asked_ticks, &s->copies);
         s->answered_ticks = children_clock();
-        o->deadline_usec = 0;
+        state_settled(o, s->asked_index);
         (void) talk_send(s->talk, TALK_DONE, s->asked_index, 0);
         return 0;
 }
@@ -146,8 +155,11 @@ static int state_on_report(Operation *o, Interpreter *i, const Report *report) {
 static int state_on_interpreter_ended(Operation *o, Interpreter *i) {
         State *s = o->state;
 
-        if (s->asked == i && s->session > 0)
-                (void) talk_send(s->talk, TALK_ENDED, s->asked_index, 0);
+        if (s->asked != i || s->session == 0)
+                return 0;
+
+        (void) talk_send(s->talk, TALK_ENDED, s->asked_index, 0);
+        state_settled(o, s->asked_index);
         return 0;
 }
 
@@ -166,7 +178,7 @@ static int state_on_deadline(Operation *o) {
         return 0;
 }
 
-/* When the child still runs the operation was given up; else it has told whom to stop, or left in the middle of one. */
+/* When the child still runs the operation was given up; else it has told whom to stop, or left in the middle. */
 static void state_done(Operation *o) {
         State *s = o->state;
 
@@ -196,7 +208,8 @@ static int state_start_child(Operation *o, State *s, OperationWork work) {
         return operation_start_child(o, work, &s->work, &theirs, 1);
 }
 
-static int state_begin(Operation *o, const char *verb, OperationWork work, unsigned interpreter, const char *variable) {
+static int state_begin(Operation *o, const char *verb, OperationWork work, unsigned interpreter,
+                       const char *variable) {
         State *s = calloc(1, sizeof(*s));
         int r;
 
@@ -212,11 +225,16 @@ static int state_begin(Operation *o, const char *verb, OperationWork work, unsig
         o->state = s;
 
         r = state_start_child(o, s, work);
-        return r < 0 ? operation_fail(o, "failed", "cannot start a process for it: %s", strerrordesc_np(-r)) : 0;
+        return r >= 0 ? 0 : operation_fail(o, "failed", "cannot start a process for it: %s", strerrordesc_np(-r));
 }
 
 static int save_begin(Operation *o, json_object *request) {
-        return state_begin(o, "save", state_save, 0, "");
+        int r;
+
+        r = state_begin(o, "save", state_save, 0, "");
+        if (r >= 0 && o->type)
+                state_settled(o, INTERPRETERS_MAX);
+        return r;
 }
 
 static int restore_begin(Operation *o, json_object *request) {
@@ -273,7 +291,7 @@ static int variable_begin(Operation *o, json_object *request) {
         if (parse_question(o, request, &i, &name) < 0 || !variable_is_valid(name))
                 return operation_fail(o, "failed", "the request cannot be understood");
         if (!interpreter_is_live(i))
-                return operation_fail(o, "no-file", "%s has no variables, because it does not run", interpreter_name(i));
+                return operation_fail(o, "no-file", "%s has no variables: it does not run", interpreter_name(i));
         return state_begin(o, "show", state_answer, (unsigned) (i - o->interpreters), name);
 }
 

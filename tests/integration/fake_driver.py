@@ -3,7 +3,9 @@
 """Stands in for python3 where sandbox-agent is tested: a driver that does what a turn's code says, lies included.
 
 The code runs with the names below in reach. FAKE_START in the environment is code that runs before "ready".
+Other commands than execute call on_COMMAND with the lines of their payload, which turns may define anew.
 """
+import contextlib
 import os
 import signal
 import socket
@@ -29,27 +31,55 @@ def on_interrupt(number, frame):
         raise KeyboardInterrupt     # as drivers do: outside a turn it does nothing
 
 
+def put(path, data):
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+def on_save(state, report):
+    put(state, names.get("state", b""))
+    put(report, b'{"ok":true,"version":"fake"}')
+
+
+def on_restore(state, report):
+    with open(state, "rb") as f:
+        names["state"] = f.read()
+    put(report, b'{"ok":true}')
+
+
+def on_list(answer):
+    put(answer, b'[{"name":"state"}]')
+
+
+def on_show(answer, name):
+    put(answer, b'{"name":"%s"}' % name.encode())
+
+
 def read_turn(inbox):
     while b"\n" not in inbox:
         inbox += control.recv(65536) or sys.exit(0)
     line, _, rest = inbox.partition(b"\n")
-    _, of, length = line.split()
+    verb, of, length = line.split()
     rest = bytearray(rest)
     while len(rest) < int(length):
         rest += control.recv(1 << 20) or sys.exit(0)
-    return of, rest
+    return verb.decode(), of, rest
 
 
 signal.signal(signal.SIGINT, on_interrupt)
-names.update(say=say, done=done)
+names.update(say=say, done=done, put=put, on_save=on_save, on_restore=on_restore, on_list=on_list, on_show=on_show)
 exec(os.environ.get("FAKE_START", ""), names)
 say(b"ready\n")
 while True:
-    turn, code = read_turn(b"")
+    verb, turn, code = read_turn(b"")
     status = 0
     try:
         token = names["token"] = turn
-        exec(bytes(code), names)
+        if verb == "execute":
+            exec(bytes(code), names)
+        else:
+            with contextlib.suppress(BrokenPipeError, FileNotFoundError):     # the agent has given it up
+                names["on_" + verb](*code.decode().splitlines())
     except KeyboardInterrupt:
         status = 130
     except SystemExit as e:
