@@ -32,7 +32,7 @@
  *
  * Other commands have the form of execute, end with "done", and come only while no turn runs. LENGTH bytes of
  * payload are lines, each LF-ended: absolute paths of FIFOs, and a name. The agent has the reading side of a FIFO
- * open before it says so (of STATE in restore both sides), so that no open waits for long; the driver closes each
+ * open before it says so, and opens STATE of a restore when the driver has, so that no open waits for long; the driver closes each
  * before it begins with the next.
  *     save     STATE, REPORT  writes its state to the first, then the report to the second. The report is the
  *                             commit mark: without a valid one nothing was saved. "done" says that turns can run
@@ -49,7 +49,9 @@
  *            "libraries":{name:version}, "saved":u variables,
  *            "skipped":[{"name":string, "why":string}] at most 100, "skipped_more":u}
  * of which restore writes ok, why and skipped. list and show run no code that could change anything: python runs
- * representations in a copy of itself. A copy, or a driver, that takes too long is killed.
+ * representations in a copy of itself.
+ * When the agent has given up, the FIFOs vanish and what is written meets EPIPE. A copy that takes too long is killed,
+ * and so is a driver that restores; one that saves is left alone.
  */
 
 #define DRIVER_CONTROL_FD 3

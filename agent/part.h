@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * A part of a snapshot on its way between whoever has it and the snapshot stream (lib/snapshot-stream.h): a driver behind
- * its FIFOs, or the process that archives the workspace behind pipes, which look the same from here. Lives in the
- * operation's child and may block, but not for long with nothing happening: then this part has failed, and no other.
+ * A part of a snapshot on its way between whoever has it and the snapshot stream (lib/snapshot-stream.h): a driver
+ * behind its FIFOs, or the process that archives the workspace behind pipes, which look the same from here. Lives in
+ * the operation's child and may block, but not for long with nothing happening: then this part has failed, and no
+ * other.
  */
 
 #include <sys/types.h>

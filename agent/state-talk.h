@@ -3,7 +3,8 @@
 
 /*
  * What the agent and its child that saves or restores say to each other, over a SOCK_SEQPACKET pair. Drivers are the
- * agent's, the bytes are the child's: it asks for a driver when it has its FIFOs ready, and is told what becomes of it.
+ * agent's, the bytes are the child's: it asks for a driver when it has its FIFOs ready, and is told what becomes of
+ * it.
  */
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Order of saving: the drivers, from the last of the table to the first, which is python's; it answers at once and goes
- * on in a copy of itself. From then on turns may run again, while the rest goes out, the workspace last. Order of
+ * Order of saving: the drivers, from the last of the table to the first, which is python's; it answers at once and
+ * goes on in a copy of itself. From then on turns may run again, while the rest goes out, the workspace last. Order of
  * restoring: as the stream has it, the workspace first, since interpreters may look for files there.
  */
 
@@ -193,7 +193,8 @@ void state_restore(int channel, OperationResult *result, void *userdata) {
                 r = restore_all(&s, &reader);
         /* What is open ends with this process; a driver in the middle of its part is the agent's to stop. */
         if (r == -ENODATA || r == -EBADMSG)
-                operation_result_fail(result, "failed", "the snapshot is %s", r == -ENODATA ? "incomplete" : "damaged");
+                operation_result_fail(result, "failed", "the snapshot is %s",
+                                      r == -ENODATA ? "incomplete" : "damaged");
         else if (r < 0)
                 operation_result_fail(result, "failed", "it cannot be restored: %s", strerrordesc_np(-r));
         else
