@@ -32,8 +32,8 @@
  *
  * Other commands have the form of execute, end with "done", and come only while no turn runs. LENGTH bytes of
  * payload are lines, each LF-ended: absolute paths of FIFOs, and a name. The agent has the reading side of a FIFO
- * open before it says so, and opens STATE of a restore when the driver has, so that no open waits for long; the driver closes each
- * before it begins with the next.
+ * open before it says so, and opens STATE of a restore when the driver has, so that no open waits for long; the
+ * driver closes each before it begins with the next.
  *     save     STATE, REPORT  writes its state to the first, then the report to the second. The report is the
  *                             commit mark: without a valid one nothing was saved. "done" says that turns can run
  *                             again. python forks a copy of itself that writes, and says so at once: code of the

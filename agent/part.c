@@ -283,7 +283,7 @@ static void archiver_settle(Part *p) {
         p->state = safe_close(p->state);
         (void) waitpid(p->archiver, &status, 0);
         if (buffer_size(&p->text) == 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-                part_report_fail(&p->result, "its process was killed, most likely because the session's memory is full");
+                part_report_fail(&p->result, "its process was killed; most likely the session's memory is full");
         else if (buffer_size(&p->text) == 0)
                 part_report_fail(&p->result, "its process ended with status %d", status);
         p->archiver = 0;

@@ -4,7 +4,7 @@ import json
 import os
 import threading
 
-from agentlib import Agent
+from agentlib import OPERATED, Agent
 
 
 class Part:
@@ -63,6 +63,26 @@ def read_all(fd, into):
 
 
 class StateAgent(Agent):
+    """Answers of operations may come among a turn's frames; they are kept for operated()."""
+
+    def __init__(self, *args, **kwargs):
+        self.answers = []
+        super().__init__(*args, **kwargs)
+
+    def receive(self):
+        while (frame := super().receive()) and frame[0] == OPERATED:
+            self.answers.append((frame[1], json.loads(frame[2])))
+        return frame
+
+    def operated(self, number=None):
+        while not self.answers:
+            frame = super().receive()
+            assert frame and frame[0] == OPERATED
+            self.answers.append((frame[1], json.loads(frame[2])))
+        of, answer = self.answers.pop(0)
+        assert of == (self.operation if number is None else number)
+        return answer
+
     def begin_reading(self, operation, **members):
         """Begins an operation that writes; the thread that reads the channel and where the bytes come."""
         ours, theirs = os.pipe()
