@@ -13,10 +13,11 @@
  * Lines of ASCII words, LF-ended, of which empty ones mean nothing; a length announces that many raw bytes after
  * the LF.
  *     agent → driver   execute TOKEN LENGTH      then LENGTH bytes of code: valid UTF-8, no NUL
- *                      save, restore, list, show TOKEN LENGTH    see below
+ *                      save, restore, list, show, park, wake TOKEN LENGTH        see below
  *     driver → agent   ready                     once, when it can run code
  *                      value TOKEN KIND LENGTH   then LENGTH bytes: what the turn gives back, agent-value.h
  *                      done TOKEN STATUS STATE   the turn is over: exit status 0…255; kept or lost
+ *                      parked TOKEN PID          a checkpoint is made, see below
  * TOKEN is 16 hex digits, new for every turn and not to be guessed: a report with another token is ignored,
  * so what code forges can spoil its own turn only.
  *
@@ -52,11 +53,27 @@
  * representations in a copy of itself.
  * When the agent has given up, the FIFOs vanish and what is written meets EPIPE. A copy that takes too long is killed,
  * and so is a driver that restores; one that saves is left alone.
+ *
+ * Checkpoints (python only). These two may stand before an execute that is sent without waiting for their "done".
+ *     park     MODE, auto or always    forks a copy that waits with the state of now, in a session of its own, and
+ *                              as a child of pid 1. "parked" names it and carries one end of a socketpair by
+ *                              SCM_RIGHTS; it comes before "done", whose status is 0 or a PARK_*
+ *     wake     to a copy by that socket, which is its control socket from now on; and it is the interpreter when
+ *                              it says "done", whose status is a sum of WAKE_*
  */
 
 #define DRIVER_CONTROL_FD 3
 #define DRIVER_TOKEN_LENGTH 16U
 #define DRIVER_LINE_MAX 128U
+
+/* Why there is no copy. */
+#define PARK_NOT_FORKED 1               /* no room for a process, or any other error */
+#define PARK_THREADS 2                  /* of code, which a copy would lack: in mode auto */
+#define PARK_LOCKED 3                   /* it holds locks of files, which a copy does not */
+/* What the copy had and does not have any more. */
+#define WAKE_PIPES_GONE 1               /* and sockets and terminals: they read as ended */
+#define WAKE_CHILDREN_GONE 2            /* it cannot wait for those of the process that it replaces */
+#define WAKE_THREADS_GONE 4
 
 #define DRIVER_REPORT_MAX (64U * 1024U)         /* bytes of a report */
 #define DRIVER_ANSWER_MAX (256U * 1024U)        /* bytes that list or show write */

@@ -15,6 +15,9 @@
 
 /* Compiling its text is most of what the driver adds to python's start: most of it is strings at first. */
 EMBED("driver_python",
+      ".ascii \"CHECKPOINT = r'''\"\n"
+      FILE_TEXT("agent/drivers/python-checkpoint.py")
+      ".ascii \"'''\\n\"\n"
       ".ascii \"SELDOM = r'''\"\n"
       FILE_TEXT("agent/drivers/python-seldom.py")
       ".ascii \"'''\\nVALUES = r'''\"\n"

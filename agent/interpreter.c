@@ -28,10 +28,11 @@ struct InterpreterKind {
         const char *arguments[ARGUMENTS_MAX];   /* those before the driver's text */
         const char *text;
         const char *last;                       /* the one after it, if any */
+        bool can_park;
 };
 
 static const InterpreterKind kinds[INTERPRETERS_MAX] = {
-        { "python", { "python3", "-I", "-c" }, driver_python },
+        { "python", { "python3", "-I", "-c" }, driver_python, .can_park = true },
         /* What follows the text is $0, the name in bash's own messages. */
         { "bash", { "bash", "--norc", "--noprofile", "-c" }, driver_bash, "bash" },
         { "node", { "node", "-e" }, driver_node },
@@ -41,7 +42,7 @@ static const InterpreterKind kinds[INTERPRETERS_MAX] = {
 static char read_place[READ_SIZE];
 
 static void interpreter_init(Interpreter *i, const InterpreterKind *kind, SpoolDirectory *directory) {
-        *i = (Interpreter) { .kind = kind, .control = -EBADF };
+        *i = (Interpreter) { .kind = kind, .control = -EBADF, .passed_fd = -EBADF };
 
         output_init_stdout(&i->pipes[INTERPRETER_STDOUT].output, directory);
         output_init_stderr(&i->pipes[INTERPRETER_STDERR].output, directory);
@@ -138,6 +139,17 @@ int interpreter_start(Interpreter *i) {
         return 0;
 }
 
+bool interpreter_can_park(const Interpreter *i) {
+        return i->kind->can_park;
+}
+
+void interpreter_adopt(Interpreter *i, Checkpoint *checkpoint) {
+        assert(i->pid == 0);
+
+        i->pid = checkpoint->pid;
+        i->control = TAKE_FD(checkpoint->channel);
+}
+
 void interpreter_kill(Interpreter *i) {
         i->killed = true;
         i->control = safe_close(i->control);
@@ -149,8 +161,29 @@ void interpreter_ended(Interpreter *i) {
         i->ready = i->killed = i->unread = false;
         i->pid = 0;
         i->control = safe_close(i->control);
+        i->passed_fd = safe_close(i->passed_fd);
+        checkpoints_forget_request(&i->checkpoints);
         report_reader_done(&i->reports);
         buffer_done(&i->unsent);
+}
+
+void interpreters_on_death(Interpreter table[INTERPRETERS_MAX], pid_t pid) {
+        for (size_t k = 0; k < INTERPRETERS_MAX; k++)
+                checkpoints_on_death(&table[k].checkpoints, pid);
+}
+
+int interpreters_tell_checkpoints(Interpreter table[INTERPRETERS_MAX], bool again, Buffer *frames) {
+        int r = 0;
+
+        for (size_t k = 0; r >= 0 && k < INTERPRETERS_MAX; k++) {
+                Checkpoints *c = &table[k].checkpoints;
+
+                if (!c->changed && !(again && c->n > 0))
+                        continue;
+                c->changed = false;
+                r = checkpoints_append(table[k].kind->name, c, frames);
+        }
+        return r;
 }
 
 int interpreter_make_token(char ret[DRIVER_TOKEN_LENGTH + 1]) {
@@ -201,7 +234,30 @@ void interpreter_flush(Interpreter *i) {
                 buffer_done(&i->unsent);
 }
 
+/* The newest descriptor is kept, so that a driver cannot make us collect them. The kernel drops what there is no
+ * room for. */
+static void interpreter_take_fd(Interpreter *i, struct msghdr *message) {
+        struct cmsghdr *c = CMSG_FIRSTHDR(message);
+
+        if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
+                return;
+
+        i->passed_fd = safe_close(i->passed_fd);
+        memcpy(&i->passed_fd, CMSG_DATA(c), sizeof(int));
+}
+
 int interpreter_receive(Interpreter *i) {
+        union {
+                char space[CMSG_SPACE(sizeof(int))];
+                struct cmsghdr align;
+        } rights = {};
+        struct iovec iov;
+        struct msghdr message = {
+                .msg_iov = &iov,
+                .msg_iovlen = 1,
+                .msg_control = &rights,
+                .msg_controllen = CMSG_LEN(sizeof(int)), /* the padding would hold another one */
+        };
         size_t room;
         ssize_t n;
         char *p;
@@ -210,7 +266,8 @@ int interpreter_receive(Interpreter *i) {
                 return 0;
 
         p = report_reader_end(&i->reports, &room);
-        n = recv(i->control, p, room, MSG_DONTWAIT);
+        iov = (struct iovec) { .iov_base = p, .iov_len = room };
+        n = recvmsg(i->control, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         if (n < 0 && errno == EAGAIN)
                 return 0;
         if (n <= 0) {
@@ -220,6 +277,7 @@ int interpreter_receive(Interpreter *i) {
                 return -EPIPE;
         }
 
+        interpreter_take_fd(i, &message);
         report_reader_commit(&i->reports, (size_t) n);
         return 1;
 }

@@ -12,6 +12,7 @@
 
 #include <sys/types.h>
 
+#include "agent/checkpoint.h"
 #include "agent/output.h"
 #include "agent/report.h"
 #include "lib/buffer.h"
@@ -39,6 +40,8 @@ typedef struct Interpreter {
         bool lost;                      /* one that had been ready is gone, and no turn was told so yet */
         ReportReader reports;
         Buffer unsent;                  /* what the control socket did not take */
+        int passed_fd;                  /* the descriptor that came last and nobody has asked for; -EBADF: none */
+        Checkpoints checkpoints;
         OutputPipe pipes[_INTERPRETER_STREAM_MAX];
 } Interpreter;
 
@@ -58,6 +61,16 @@ int interpreter_start(Interpreter *i);
 /* Kills it; its end is noted by interpreter_ended(), which comes when it was reaped. */
 void interpreter_kill(Interpreter *i);
 void interpreter_ended(Interpreter *i);
+
+/* Whether its driver knows of checkpoints. */
+bool interpreter_can_park(const Interpreter *i);
+/* Puts a checkpoint into the place of a process that has ended. It is ready when it has answered "wake". */
+void interpreter_adopt(Interpreter *i, Checkpoint *checkpoint);
+
+/* A process has ended and is about to be reaped: was it a checkpoint, it is none any more. */
+void interpreters_on_death(Interpreter table[INTERPRETERS_MAX], pid_t pid);
+/* Appends an EVENT for each interpreter whose checkpoints have changed; again: that has any. */
+int interpreters_tell_checkpoints(Interpreter table[INTERPRETERS_MAX], bool again, Buffer *frames);
 
 /* The secret of a new turn or other command. -EIO. */
 int interpreter_make_token(char ret[DRIVER_TOKEN_LENGTH + 1]);

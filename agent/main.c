@@ -174,6 +174,7 @@ static int agent_on_signal(Agent *a) {
                         return 0;
 
                 status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
+                interpreters_on_death(a->interpreters, info.si_pid);
                 r = agent_on_death(a, info.si_pid, status);
                 (void) waitpid(info.si_pid, NULL, 0);
                 if (r < 0)
@@ -192,7 +193,9 @@ static int agent_on_attach(Agent *a, const Frame *f) {
         link_drop_fds(&a->link);
         buffer_consume(out, buffer_size(out));
         r = buffer_append(out, f->payload, f->size);
-        return r < 0 ? r : kept_replay(&a->turn.kept, out);
+        if (r >= 0)
+                r = kept_replay(&a->turn.kept, out);
+        return r < 0 ? r : interpreters_tell_checkpoints(a->interpreters, /* again= */ true, out);
 }
 
 static int agent_on_frame(Agent *a, const Frame *f) {
@@ -289,6 +292,8 @@ static int agent_iterate(Agent *a) {
                 r = turn_on_deadline(&a->turn);
         if (r >= 0 && operation_deadline(&a->operation) <= now_monotonic())
                 r = operation_on_deadline(&a->operation);
+        if (r >= 0)
+                r = interpreters_tell_checkpoints(a->interpreters, /* again= */ false, &a->link.out);
 
         return r < 0 ? r : link_flush(&a->link);
 }
@@ -320,6 +325,8 @@ static int agent_setup(Agent *a, const char *argument) {
         if (prctl(PR_SET_DUMPABLE, 0) < 0)
                 return -errno;
         (void) prctl(PR_SET_NAME, "sandbox-agent");
+        /* What a pid 1 is anyway: the next parent of orphans. */
+        (void) prctl(PR_SET_CHILD_SUBREAPER, 1);
         (void) setrlimit(RLIMIT_CORE, &no_core);
 
         r = setup_signals(&a->signal_fd);

@@ -10,23 +10,39 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "agent/driver-protocol.h"
 #include "agent/message.h"
 #include "lib/agent-protocol.h"
 #include "lib/frame.h"
 #include "lib/json-writer.h"
 #include "lib/json.h"
 
+static CheckpointMode checkpoint_mode_from_string(const char *s) {
+        static const char *const names[_CHECKPOINTS_MODE_MAX] = {
+                [CHECKPOINTS_NEVER] = "never",
+                [CHECKPOINTS_AUTO] = "auto",
+                [CHECKPOINTS_ALWAYS] = "always",
+        };
+
+        for (CheckpointMode m = 0; m < _CHECKPOINTS_MODE_MAX; m++)
+                if (streq(s, names[m]))
+                        return m;
+        return _CHECKPOINTS_MODE_INVALID;
+}
+
 int request_parse(const char *payload, size_t size, ExecuteRequest *ret) {
         struct {
-                const char *type, *interpreter, *kept;
-                uint64_t timeout_ms;
-        } p = {};
+                const char *type, *interpreter, *kept, *checkpoints;
+                uint64_t timeout_ms, checkpoint_mb;
+        } p = { .checkpoints = "never" };
         static const JsonField table[] = {
                 { "type", JSON_KIND_STRING, offsetof(typeof(p), type), JSON_MANDATORY },
                 { "interpreter", JSON_KIND_STRING, offsetof(typeof(p), interpreter), JSON_MANDATORY },
                 { "timeout_ms", JSON_KIND_UINT, offsetof(typeof(p), timeout_ms), JSON_MANDATORY },
                 { "tag", JSON_KIND_STRING, offsetof(typeof(p), kept) },
                 { "origin", JSON_KIND_STRING, offsetof(typeof(p), kept) },
+                { "checkpoints", JSON_KIND_STRING, offsetof(typeof(p), checkpoints) },
+                { "checkpoint_mb", JSON_KIND_UINT, offsetof(typeof(p), checkpoint_mb) },
                 {},
         };
         _cleanup_json_ json_object *o = NULL;
@@ -51,6 +67,10 @@ int request_parse(const char *payload, size_t size, ExecuteRequest *ret) {
         if (!streq(p.type, "execute") || strlen(p.interpreter) >= sizeof(request.interpreter) ||
             p.timeout_ms > REQUEST_TIMEOUT_USEC_MAX / USEC_PER_MSEC || request.code_size > AGENT_CODE_MAX)
                 return -EINVAL;
+        request.checkpoints = checkpoint_mode_from_string(p.checkpoints);
+        if (request.checkpoints < 0 || p.checkpoint_mb > INT64_MAX / MIB)
+                return -EINVAL;
+        request.checkpoint_bytes = p.checkpoint_mb * MIB;
 
         (void) strcpy(request.interpreter, p.interpreter);
         request.timeout_usec = p.timeout_ms * USEC_PER_MSEC;
@@ -116,6 +136,18 @@ void result_set_error(TurnResult *result, const char *error, const char *format,
         va_end(ap);
 }
 
+static const char *const obstacle_names[_CHECKPOINT_OBSTACLE_MAX] = {
+        [CHECKPOINT_NOT_FORKED] = "fork",
+        [CHECKPOINT_THREADS] = "threads",
+        [CHECKPOINT_LOCKED] = "lock",
+};
+
+static void write_gone(JsonWriter *w, unsigned gone) {
+        write_truth(w, "pipes_gone", gone & WAKE_PIPES_GONE);
+        write_truth(w, "children_gone", gone & WAKE_CHILDREN_GONE);
+        write_truth(w, "threads_gone", gone & WAKE_THREADS_GONE);
+}
+
 int result_print(const TurnResult *t, Buffer *b) {
         JsonWriter w = JSON_WRITER(b);
 
@@ -124,7 +156,10 @@ int result_print(const TurnResult *t, Buffer *b) {
         write_uint(&w, "signal", (uint64_t) t->signal);
         write_truth(&w, "timed_out", t->timed_out);
         write_truth(&w, "interrupted", t->interrupted);
-        write_string(&w, "state", t->lost ? "lost" : NULL);
+        write_string(&w, "state", t->lost ? "lost" : t->rolled_back ? "rolled_back" : NULL);
+        write_uint(&w, "rolled_back_to", t->rolled_back_to);
+        write_gone(&w, t->gone);
+        write_string(&w, "obstacle", obstacle_names[t->obstacle]);
         write_truth(&w, "restarted", t->restarted);
         write_truth(&w, "late", t->late);
         json_write_uint(&w, "duration_us", t->duration_usec);

@@ -3,6 +3,9 @@
 
 /* The JSON in the frames of lib/agent-protocol.h, parsed and printed. Pure. */
 
+#include <errno.h>
+
+#include "agent/driver-protocol.h"
 #include "agent/outbox.h"
 #include "agent/output.h"
 #include "lib/buffer.h"
@@ -10,9 +13,19 @@
 #define REQUEST_TIMEOUT_USEC_MAX (UINT64_C(7) * 24 * 3600 * USEC_PER_SEC)
 #define REQUEST_HEAD_MAX 511U           /* bytes of its JSON */
 
+typedef enum CheckpointMode {
+        CHECKPOINTS_NEVER,
+        CHECKPOINTS_AUTO,
+        CHECKPOINTS_ALWAYS,
+        _CHECKPOINTS_MODE_MAX,
+        _CHECKPOINTS_MODE_INVALID = -EINVAL,
+} CheckpointMode;
+
 typedef struct ExecuteRequest {
         char interpreter[16];
         uint64_t timeout_usec;
+        CheckpointMode checkpoints;     /* never, unless it is said */
+        uint64_t checkpoint_bytes;      /* what copies may hold */
         const char *code;               /* borrowed from the payload */
         size_t code_size;
 } ExecuteRequest;
@@ -27,11 +40,24 @@ int request_parse(const char *payload, size_t size, ExecuteRequest *ret);
 #define EXIT_CODE_SIGNAL 128
 #define EXIT_CODE_INTERRUPTED 130
 
+/* Why a turn that lost the state had no checkpoint to go back to. */
+typedef enum CheckpointObstacle {
+        CHECKPOINT_NO_OBSTACLE,         /* none was asked for: off, or not worth it */
+        CHECKPOINT_NOT_FORKED = PARK_NOT_FORKED,
+        CHECKPOINT_THREADS = PARK_THREADS,
+        CHECKPOINT_LOCKED = PARK_LOCKED,
+        _CHECKPOINT_OBSTACLE_MAX,
+} CheckpointObstacle;
+
 typedef struct TurnResult {
         int exit_code;
         int signal;
         bool timed_out, interrupted;
         bool lost;                      /* the interpreter's state */
+        bool rolled_back;               /* it is that after an earlier turn */
+        uint64_t rolled_back_to;        /* which, also if that was so before the code was run; 0: neither */
+        unsigned gone;                  /* what that state cannot have: WAKE_* */
+        CheckpointObstacle obstacle;    /* of a turn that lost the state */
         bool restarted;
         bool late;
         OutputSummary out, err;

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "agent/report.h"
+#include "lib/text.h"
 
 #define WORDS_MAX 4U
 #define LENGTH_DIGITS_MAX 10U
@@ -74,6 +75,22 @@ static int parse_done(char *const words[WORDS_MAX], Report *ret) {
         return 1;
 }
 
+static int parse_parked(char *const words[WORDS_MAX], Report *ret) {
+        Report report = { .kind = REPORT_PARKED };
+        uint64_t pid;
+
+        if (strlen(words[1]) != DRIVER_TOKEN_LENGTH)
+                return 0;
+        memcpy(report.token, words[1], DRIVER_TOKEN_LENGTH);
+
+        if (parse_u64(words[2], &pid) < 0 || pid <= 1 || pid > INT32_MAX)
+                return -EBADMSG;
+        report.pid = (pid_t) pid;
+
+        *ret = report;
+        return 1;
+}
+
 static int parse_length(const char *s, uint64_t *ret) {
         if (!*s || strlen(s) > LENGTH_DIGITS_MAX)
                 return -EBADMSG;
@@ -118,6 +135,8 @@ static int parse_line(ReportReader *reader, char *line, Report *ret) {
                 return parse_done(words, ret);
         if (n == 4 && streq(words[0], "value"))
                 return parse_value(reader, words);
+        if (n == 3 && streq(words[0], "parked"))
+                return parse_parked(words, ret);
         return 0;
 }
 

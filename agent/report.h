@@ -8,6 +8,8 @@
  * large: what it announces costs no memory otherwise.
  */
 
+#include <sys/types.h>
+
 #include "agent/driver-protocol.h"
 #include "lib/agent-value.h"
 #include "lib/buffer.h"
@@ -17,6 +19,7 @@ typedef enum ReportKind {
         REPORT_READY,
         REPORT_DONE,
         REPORT_VALUE,
+        REPORT_PARKED,
 } ReportKind;
 
 typedef struct Report {
@@ -24,6 +27,7 @@ typedef struct Report {
         char token[DRIVER_TOKEN_LENGTH + 1];
         int status;                     /* 0…255 */
         bool lost;
+        pid_t pid;                      /* of a copy, as it is said */
 
         AgentValueKind value_kind;      /* _AGENT_VALUE_INVALID: unknown, or too large */
         const char *value;              /* borrowed from the reader until it is used again */

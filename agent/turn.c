@@ -12,7 +12,7 @@
 
 #include "agent/children.h"
 #include "agent/places.h"
-#include "agent/turn.h"
+#include "agent/turn-private.h"
 #include "lib/text.h"
 
 #define START_RETRY_USEC (2 * USEC_PER_SEC)     /* at a limit of processes or memory */
@@ -28,12 +28,12 @@ void turn_init(Turn *t, Interpreter interpreters[INTERPRETERS_MAX], Buffer *fram
         *t = (Turn) { .interpreters = interpreters, .frames = frames };
 }
 
-static void turn_enter(Turn *t, TurnStage stage, uint64_t usec) {
+void turn_enter(Turn *t, TurnStage stage, uint64_t usec) {
         t->stage = stage;
         t->deadline_usec = now_monotonic() + usec;
 }
 
-static int turn_finish(Turn *t) {
+int turn_finish(Turn *t) {
         Interpreter *i = t->interpreter;
         TurnResult *result = &t->result;
         int r = 0;
@@ -51,6 +51,8 @@ static int turn_finish(Turn *t) {
         result->duration_usec = now_monotonic() - t->begun_usec;
         if (result->exit_code != 0 || result->err.bytes > 0 || result->duration_usec >= LOOK_USEC)
                 result->full = places_find_full();
+        if (i)
+                turn_note_state(t);
         outbox_finish(&t->outbox);
         result->outbox = &t->outbox;
         result->values_dropped = t->kept.values.dropped;
@@ -62,7 +64,7 @@ static int turn_finish(Turn *t) {
         buffer_consume(&t->code, buffer_size(&t->code));
         t->interpreter = NULL;
         t->stage = TURN_IDLE;
-        return r;
+        return r < 0 || !i ? r : turn_consider_checkpoint(t, i);
 }
 
 /* The output pipes, as of now. What comes later is the next turn's. */
@@ -74,8 +76,7 @@ static int turn_drain(Turn *t) {
         return r;
 }
 
-/* Kills the interpreter; the turn ends when it has ended. */
-static void turn_kill(Turn *t) {
+void turn_kill(Turn *t) {
         interpreter_kill(t->interpreter);
         turn_enter(t, TURN_ENDING, END_USEC);
 }
@@ -90,19 +91,28 @@ static int turn_fail_start(Turn *t, int error) {
         return turn_finish(t);
 }
 
-static int turn_execute(Turn *t) {
+int turn_execute(Turn *t) {
         return interpreter_command(t->interpreter, "execute", t->token, buffer_data(&t->code), buffer_size(&t->code));
 }
 
-static void turn_enter_running(Turn *t) {
+void turn_enter_running(Turn *t) {
         turn_enter(t, TURN_RUNNING, MAX(t->timeout_usec, SETTLE_USEC));
         t->settled_usec = t->deadline_usec - MAX(t->timeout_usec, SETTLE_USEC) + SETTLE_USEC;
 }
 
+void turn_wait_to_start(Turn *t) {
+        t->backoff_usec = START_BACKOFF_USEC;
+        t->start_until_usec = now_monotonic() + START_RETRY_USEC;
+        turn_enter(t, TURN_WAITING, t->backoff_usec);
+}
+
 /* The code goes out with the start: by the time the driver can read, it is there. */
-static int turn_start(Turn *t) {
+int turn_start(Turn *t) {
         Interpreter *i = t->interpreter;
         int r;
+
+        if (i->pid == 0 && i->checkpoints.n > 0)
+                return turn_promote(t, /* code_was_run= */ false);
 
         /* One that was killed may still be on its way out. */
         r = i->pid > 0 ? -EAGAIN : interpreter_start(i);
@@ -153,6 +163,8 @@ int turn_begin(Turn *t, uint64_t id, const char *payload, size_t size) {
         }
 
         t->timeout_usec = request.timeout_usec;
+        t->checkpoint_mode = request.checkpoints;
+        t->checkpoint_bytes = request.checkpoint_bytes;
         r = interpreter_make_token(t->token);
         if (r >= 0)
                 r = turn_begin_output(t);
@@ -176,31 +188,9 @@ int turn_begin(Turn *t, uint64_t id, const char *payload, size_t size) {
         return turn_start(t);
 }
 
-/* First step of the ladder. The turn's children get the signal as well: an interpreter that waits for one
- * (subprocess.run(), execFileSync(), a foreground command) goes on only when that one has ended. */
-static void turn_interrupt_code(Turn *t) {
-        Interpreter *i = t->interpreter;
-        Children c;
-
-        children_find(i->pid, t->begun_ticks, &c);
-        (void) kill(i->pid, SIGINT);
-        children_signal(&c, SIGINT);
-        turn_enter(t, TURN_INTERRUPTED, AGENT_INTERRUPT_GRACE_USEC);
-}
-
-/* Second step. An interpreter that waited for none of them may have got the signal before its driver began. */
-static void turn_kill_children(Turn *t) {
-        Interpreter *i = t->interpreter;
-        Children c;
-
-        children_find(i->pid, t->begun_ticks, &c);
-        children_kill_found(&c, i->pid, t->begun_ticks);
-        if (c.n == 0)
-                (void) kill(i->pid, SIGINT);
-        turn_enter(t, TURN_CHILDREN_KILLED, AGENT_INTERRUPT_GRACE_USEC);
-}
-
 int turn_interrupt(Turn *t, uint64_t id) {
+        if (id == t->id && t->stage == TURN_PROMOTING && !t->code_was_run)
+                t->result.interrupted = true;
         if (id != t->id || t->stage == TURN_IDLE || t->stage > TURN_RUNNING)
                 return 0;
 
@@ -249,9 +239,14 @@ static int turn_on_done(Turn *t, Interpreter *i, const Report *report) {
 
 static int turn_on_report(Turn *t, Interpreter *i, const Report *report) {
         bool mine;
+        int r;
 
         if (report->kind == REPORT_READY) {
                 turn_on_ready(t, i);
+                return 0;
+        }
+        if (report->kind == REPORT_PARKED) {
+                turn_on_parked(t, i, report);
                 return 0;
         }
 
@@ -260,6 +255,9 @@ static int turn_on_report(Turn *t, Interpreter *i, const Report *report) {
                 return mine ? values_take(&t->kept.values, t->id, report, t->frames) : 0;
         if (mine)
                 return turn_on_done(t, i, report);
+        r = turn_on_checkpoint_done(t, i, report);
+        if (r != 0)
+                return MIN(r, 0);
         /* Of an earlier turn, of an operation, or made up. */
         return t->on_other_report ? t->on_other_report(i, report, t->userdata) : 0;
 }
@@ -350,16 +348,18 @@ int turn_on_death(Turn *t, pid_t pid, int status) {
 
         if (t->stage == TURN_WAITING)
                 return turn_start(t);
+        if (t->stage == TURN_PROMOTING)
+                return turn_promote(t, t->code_was_run);
         r = turn_drain(t);
         if (r < 0)
                 return r;
         if (t->stage == TURN_STARTING || (t->stage == TURN_RUNNING && unread))
                 return turn_on_early_death(t, status);
 
-        t->result.lost = ready;
+        t->result.lost = t->result.lost || ready;
         if (!t->result.error)
                 turn_set_death(t, status, killed);
-        return turn_finish(t);
+        return ready ? turn_promote(t, /* code_was_run= */ true) : turn_finish(t);
 }
 
 uint64_t turn_deadline(const Turn *t) {
@@ -385,13 +385,13 @@ int turn_on_deadline(Turn *t) {
                 turn_kill_children(t);
                 return 0;
         case TURN_CHILDREN_KILLED:
-                (void) kill(-i->pid, SIGKILL);
-                children_kill(i->pid, t->begun_ticks);
-                turn_kill(t);
+                turn_kill_all(t);
                 return 0;
         case TURN_ENDING:
-                t->result.lost = i->ready;
+                t->result.lost = t->result.lost || i->ready;
                 return turn_finish(t);
+        case TURN_PROMOTING:
+                return turn_on_promote_deadline(t);
         case TURN_IDLE:
         default:
                 return 0;

@@ -17,6 +17,7 @@ typedef enum TurnStage {
         TURN_INTERRUPTED,       /* SIGINT was sent: the driver is given time to report */
         TURN_CHILDREN_KILLED,   /* so were all that the turn had started: given time once more */
         TURN_ENDING,            /* the interpreter was killed: its end is all that is waited for */
+        TURN_PROMOTING,         /* it has ended: a checkpoint of it is to go on */
 } TurnStage;
 
 /* For reports of commands that are no turn's. */
@@ -35,6 +36,8 @@ typedef struct Turn {
         uint64_t begun_usec;
         uint64_t begun_ticks;           /* the same by children_clock() */
         uint64_t timeout_usec;
+        CheckpointMode checkpoint_mode;
+        uint64_t checkpoint_bytes;
         uint64_t deadline_usec;         /* of the stage */
 
         Buffer code;                    /* should it have to be sent to another process */
@@ -42,6 +45,8 @@ typedef struct Turn {
         uint64_t backoff_usec;
         uint64_t start_until_usec;      /* when to stop trying */
         unsigned deaths;                /* of interpreters before they had the code */
+        bool code_was_run;              /* in the process that a checkpoint is to replace */
+        uint64_t promoted_turn;         /* whose state that has */
 
         TurnResult result;
         Outbox outbox;

@@ -10,6 +10,8 @@
  *     REQUEST    turn N: a JSON object, one NUL byte, then the code as raw bytes (UTF-8, no NUL). Raw, so that
  *                megabytes of code are neither escaped here nor checked again in pid 1.
  *                {"type":"execute", "interpreter":"python"|"bash"|"node", "timeout_ms":u,
+ *                 "checkpoints":"never"|"auto"|"always",       never, if left out
+ *                 "checkpoint_mb":u,           what they may take, in MiB
  *                 "tag":string|null, "origin":string}   these two are for the daemon that takes over
  *                The time counts from when the interpreter is ready; to start it may take AGENT_START_USEC more.
  *                One turn at a time; a REQUEST before the RESULT of the last is a protocol error.
@@ -28,6 +30,8 @@
  *     EVENT      turn 0: JSON. {"event":"hello", "protocol":3, "version":"…"} is the first frame of all.
  *                After ATTACH also "turn":u, the running or last one, 0 if none; "running":bool; "age_us":u
  *                since it began; "total_us":u, the duration of all turns before it; "request":{…}, its JSON
+ *                {"event":"checkpoints", "interpreter":"python", "turns":[u…]}: the turns whose state it can go back
+ *                to, the oldest first, at most AGENT_CHECKPOINTS_MAX; whenever that has changed, and after ATTACH
  *     STDOUT, STDERR            turn N: raw bytes as they come, at most OUTPUT_HEAD_MAX a stream and turn
  *     STDOUT_TAIL, STDERR_TAIL  turn N, only when there was more: the last OUTPUT_TAIL_MAX bytes of that, once
  *                               a stream, just before RESULT
@@ -38,7 +42,15 @@
  *                {"exit_code":int 0…255,      124 after a time-out, 130 interrupted, 128+n died of signal n
  *                 "signal":int,               0, or the signal the interpreter died of by itself
  *                 "timed_out":bool, "interrupted":bool,
- *                 "state":"kept"|"lost",      of this interpreter
+ *                 "state":"kept"|"lost"|"rolled_back",    of this interpreter
+ *                 "rolled_back_to":u,         it is that after this turn; with "kept", it was so before the code
+ *                                             was run, because the interpreter had died since its last turn
+ *                 "pipes_gone":bool, "children_gone":bool, "threads_gone":bool,
+ *                                             what it had and lacks since: open pipes, sockets and terminals; the
+ *                                             means to wait for its child processes; threads
+ *                 "obstacle":null|"fork"|"threads"|"lock",
+ *                                             when lost: why there was no checkpoint, if one was tried last: no room
+ *                                             for a process; threads; locks of files
  *                 "restarted":bool,           a new interpreter process was started for this turn because an
  *                                             earlier one had been lost
  *                 "late":bool,                output begins with what background processes wrote between turns
@@ -120,6 +132,8 @@ static inline const char *agent_place_find(const char *name) {
                         return places[i];
         return NULL;
 }
+
+#define AGENT_CHECKPOINTS_MAX 4U
 
 /* Why an operation failed: there is no such file or place; it may not be done so; no room is left; more than a cap
  * allows; the file system; a turn runs; anything else. */

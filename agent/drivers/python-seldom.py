@@ -215,4 +215,4 @@ def run_on_loop(codes):
 
 
 functions.update({f.__name__: f for f in (
-    adapt_inspect, brief, flush_each, heal_streams, report, run_on_loop, show, tell)})
+    adapt_inspect, brief, flush_each, heal_streams, load, report, run_on_loop, show, tell)})

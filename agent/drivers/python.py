@@ -59,6 +59,7 @@ owed = None                             # token and exit status that are still t
 sources = {}                            # text of every turn, by its file name
 functions = {}                          # of python-seldom.py and python-values.py
 given = []                              # what the turn gives back besides text
+commands = {}                           # what the agent asks between turns, of python-checkpoint.py
 module_of_driver = modules["__main__"]  # held, for these names are its
 standard_path = sys.path[:]
 standard_excepthook = sys.excepthook
@@ -284,29 +285,39 @@ def finish(token, status):
 
 
 def receive():
-    """The next turn: its token, its text, and what was read beyond it."""
+    """What is to be done next: verb, token, text, and what was read beyond it."""
     while True:
         head, newline, rest = b"".join(inbox).partition(b"\n")
         if newline:
-            _, token, length = head.split()
+            verb, token, length = head.split()
             if len(rest) >= (size := int(length)):
-                return token, rest[:size].decode("utf-8", "replace"), rest[size:]
+                return verb, token, rest[:size].decode("utf-8", "replace"), rest[size:]
         vital(inbox.extend, map(read, (control,), (READ_SIZE,)))        # stored before a handler can raise
         if not inbox[-1]:
             _exit(0)
 
 
+def command(verb, token, text):
+    if verb not in commands:
+        seldom("load", "posix")         # defines load() for good
+        exec(CHECKPOINT, globals())     # which ends by filling `commands`
+    return commands[verb](token, text)
+
+
 def serve_turn():
-    """Reports the last turn, if that is still to be done, and runs the next. May be left at any point."""
+    """Reports the last turn, if that is still to be done, and does what is next. May be left at any point."""
     global owed
     if owed is not None:
         finish(*owed)
         owed = None
     vital(tidy)
-    token, text, rest = receive()
-    filename = f"<turn-{len(sources) + 1}>"
+    verb, token, text, rest = receive()
     inbox[:] = [rest]
     owed = token, FAILED
+    if verb != b"execute":
+        owed = token, command(verb, token, text)
+        return
+    filename = f"<turn-{len(sources) + 1}>"
     sources[filename] = text
     owed = token, turn(text, filename)
 

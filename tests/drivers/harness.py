@@ -24,6 +24,7 @@ DRIVERS = {
     "bash": ("bash.sh", lambda text: ["/usr/bin/bash", "--norc", "--noprofile", "-c", text, "bash"]),
     "node": ("node.js", lambda text: [os.environ.get("TEST_NODE", "/usr/bin/node"), "-e", text]),
 }
+PYTHON_PARTS = ("checkpoint", "seldom", "values")
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "USER": "sandbox", "LOGNAME": "sandbox",
                "SHELL": "/bin/bash", "TERM": "dumb"}
 
@@ -52,8 +53,7 @@ class Driver:
         name, argv = DRIVERS[self.kind]
         text = read(name)
         if self.kind == "python":       # as agent/drivers.c puts them together
-            text = (f"SELDOM = r'''{read('python-seldom.py')}'''\n"
-                    f"VALUES = r'''{read('python-values.py')}'''\n{text}")
+            text = "".join(f"{name.upper()} = r'''{read(f'python-{name}.py')}'''\n" for name in PYTHON_PARTS) + text
         if self.kind == "bash":
             text = (f"{text}{read('bash-start.sh')}[[ __sandbox_seldom ]] || : <<'__sandbox_seldom'\n"
                     f"{read('bash-state.sh')}{read('bash-list.sh')}__sandbox_seldom\n")

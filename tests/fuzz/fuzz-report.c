@@ -25,7 +25,10 @@ static void check_report(const Report *r) {
                 assert_se(r->size <= (r->value_kind < 0 ? 0 : agent_value_max(r->value_kind)));
                 assert_se(strlen(r->token) == DRIVER_TOKEN_LENGTH || !*r->token);
         } else {
-                assert_se(r->kind == REPORT_DONE && r->status >= 0 && r->status <= 255);
+                if (r->kind == REPORT_PARKED)
+                        assert_se(r->pid > 1);
+                else
+                        assert_se(r->kind == REPORT_DONE && r->status >= 0 && r->status <= 255);
                 assert_se(strlen(r->token) == DRIVER_TOKEN_LENGTH);
         }
         for (const char *p = r->token; *p; p++)
@@ -74,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         for (size_t i = 0; i < pieces.n; i++) {
                 const Report *a = &pieces.reports[i], *b = &bytes.reports[i];
 
-                assert_se(a->kind == b->kind && a->status == b->status && a->lost == b->lost);
+                assert_se(a->kind == b->kind && a->status == b->status && a->lost == b->lost && a->pid == b->pid);
                 assert_se(a->value_kind == b->value_kind && a->size == b->size);
                 assert_se(streq(a->token, b->token));
         }

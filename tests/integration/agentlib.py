@@ -76,6 +76,7 @@ class Agent:
         self.directory = tempfile.mkdtemp(prefix="nix-sandbox-agent-")
         self.workspace = os.path.join(self.directory, "workspace")
         self.number, self.operation, self.inbox, self.wait = 0, 0, b"", wait
+        self.request, self.checkpoints = {}, []         # more members of each request; what events have told
         programs = os.path.join(self.directory, "bin")
         os.mkdir(self.workspace)
         os.mkdir(programs)
@@ -118,7 +119,7 @@ class Agent:
 
     def begin(self, code, interpreter="python", timeout=20.0):
         self.number += 1
-        head = {"type": "execute", "interpreter": interpreter, "timeout_ms": int(timeout * 1000)}
+        head = {"type": "execute", "interpreter": interpreter, "timeout_ms": int(timeout * 1000), **self.request}
         code = code if isinstance(code, bytes) else code.encode()
         self.send(REQUEST, self.number, json.dumps(head).encode() + b"\0" + code)
         return self.number
@@ -130,6 +131,9 @@ class Agent:
             frame = self.receive()
             assert frame, "the agent ended"
             kind, of, payload = frame
+            if kind == EVENT:
+                self.take_event(json.loads(payload))
+                continue
             assert of == turn.number
             if kind in turn.head:
                 assert not turn.tail[kind]
@@ -178,6 +182,17 @@ class Agent:
         with os.fdopen(ours, "rb") as f:
             self.operate("get", theirs, path=path)
             return f.read(), self.operated()
+
+    def take_event(self, event):
+        assert event.pop("event") == "checkpoints" and event.pop("interpreter") == "python"
+        self.checkpoints = event.pop("turns")
+        assert not event
+
+    def read_event(self):
+        kind, turn, payload = self.receive()
+        assert (kind, turn) == (EVENT, 0)
+        self.take_event(json.loads(payload))
+        return self.checkpoints
 
     def attach(self, nonce=None):
         """As another daemon does it, which has not read what was on its way; the hello of the answer."""

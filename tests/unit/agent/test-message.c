@@ -23,6 +23,20 @@ Test(message, request) {
         cr_assert_eq(memcmp(r.code, "a\nb", 3), 0);
 }
 
+Test(message, request_for_checkpoints) {
+        static const char
+                never[] = REQUEST("\"interpreter\":\"bash\",\"timeout_ms\":1", ""),
+                always[] = REQUEST("\"interpreter\":\"python\",\"timeout_ms\":1,\"checkpoints\":\"always\","
+                                   "\"checkpoint_mb\":3", "");
+        ExecuteRequest r;
+
+        cr_assert_eq(request_parse(never, sizeof(never) - 1, &r), 0);
+        cr_assert_eq(r.checkpoints, CHECKPOINTS_NEVER);
+        cr_assert_eq(request_parse(always, sizeof(always) - 1, &r), 0);
+        cr_assert_eq(r.checkpoints, CHECKPOINTS_ALWAYS);
+        cr_assert_eq(r.checkpoint_bytes, 3 * MIB);
+}
+
 Test(message, request_without_code) {
         static const char payload[] = REQUEST("\"interpreter\":\"bash\",\"timeout_ms\":0", "");
         ExecuteRequest r;
@@ -50,6 +64,8 @@ Test(message, bad_requests) {
                 PAYLOAD(REQUEST("\"interpreter\":\"bash\",\"timeout_ms\":604800001", "")),
                 PAYLOAD(REQUEST("\"interpreter\":\"bash\",\"timeout_ms\":18446744073709551615", "")),
                 PAYLOAD(REQUEST("\"interpreter\":\"bash\",\"timeout_ms\":1,\"x\":1", "")),
+                PAYLOAD(REQUEST("\"interpreter\":\"bash\",\"timeout_ms\":1,\"checkpoints\":\"often\"", "")),
+                PAYLOAD(REQUEST("\"interpreter\":\"bash\",\"timeout_ms\":1,\"checkpoint_mb\":18446744073709551615", "")),
                 PAYLOAD(REQUEST("\"interpreter\":\"0123456789abcdef\",\"timeout_ms\":1", "")),
         };
         ExecuteRequest r;

@@ -63,6 +63,19 @@ Test(report, kinds) {
         cr_assert(report.status == 0 && !report.lost);
 }
 
+Test(report, parked) {
+        Report report;
+
+        cr_assert_eq(next_of("parked " TOKEN " 4711\n", &report), 1);
+        cr_assert(report.kind == REPORT_PARKED && report.pid == 4711);
+        cr_assert_str_eq(report.token, TOKEN);
+
+        cr_assert_eq(next_of("parked " TOKEN " 1\n", &report), -EBADMSG);
+        cr_assert_eq(next_of("parked " TOKEN " 2147483648\n", &report), -EBADMSG);
+        cr_assert_eq(next_of("parked " TOKEN " -2\n", &report), -EBADMSG);
+        cr_assert_eq(next_of("parked " TOKEN "0 2\n", &report), 0);
+}
+
 Test(report, byte_by_byte) {
         static const char text[] = "\nready\nnoise\ndone " TOKEN " 7 kept\nready\n";
         ReportReader r = {};

@@ -26,6 +26,8 @@ static Buffer frames;
 static Turn turn;
 static int driver = -EBADF;             /* the driver's end of the control socket */
 static int fake_pid;
+static pid_t made[8];
+static size_t n_made;
 
 /* A process that does nothing, in a session of its own, which SIGINT does not end. */
 static pid_t make_process(void) {
@@ -43,6 +45,8 @@ static pid_t make_process(void) {
                         (void) pause();
         }
         cr_assert_eq(read(ready[0], &c, 1), 1);
+        cr_assert_lt(n_made, ELEMENTSOF(made));
+        made[n_made++] = pid;
         (void) close(ready[0]);
         (void) close(ready[1]);
         return pid;
@@ -70,8 +74,10 @@ static void setup(void) {
 }
 
 static void teardown(void) {
-        (void) kill(fake_pid, SIGKILL);
-        (void) waitpid(fake_pid, NULL, 0);
+        for (size_t i = 0; i < n_made; i++) {
+                (void) kill(made[i], SIGKILL);
+                (void) waitpid(made[i], NULL, 0);
+        }
 }
 
 TestSuite(turn, .init = setup, .fini = teardown, .timeout = 20);
@@ -183,6 +189,128 @@ Test(turn, output_up_to_the_report_is_its) {
         cr_assert(f.type == AGENT_FRAME_STDERR && f.size == 4);
         o = result();
         cr_assert_eq(json_object_get_int(member(member(o, "stderr"), "bytes")), 4);
+}
+
+/* ---- checkpoints ---- */
+
+static void begin_with_checkpoints(void) {
+        static const char payload[] = "{\"type\":\"execute\",\"interpreter\":\"python\",\"timeout_ms\":60000,"
+                                      "\"checkpoints\":\"always\",\"checkpoint_mb\":1000}\0x = 1";
+        char text[256];
+
+        cr_assert_eq(turn_begin(&turn, 5, payload, sizeof(payload) - 1), 0);
+        cr_assert_gt(recv(driver, text, sizeof(text), 0), 0);
+}
+
+/* As the driver names a copy, here a child of this test. The driver's end of the copy's channel, and its pid. */
+static int park(const char *token, pid_t *ret_pid) {
+        union {
+                char space[CMSG_SPACE(sizeof(int))];
+                struct cmsghdr align;
+        } rights = {};
+        char line[64];
+        struct iovec iov = { .iov_base = line };
+        struct msghdr message = {
+                .msg_iov = &iov,
+                .msg_iovlen = 1,
+                .msg_control = &rights,
+                .msg_controllen = sizeof(rights.space),
+        };
+        struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+        int channel[2];
+
+        *ret_pid = make_process();
+        cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, channel), 0);
+        iov.iov_len = (size_t) snprintf(line, sizeof(line), "parked %s %d\n", token, (int) *ret_pid);
+        *c = (struct cmsghdr) { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS };
+        memcpy(CMSG_DATA(c), &channel[0], sizeof(int));
+        cr_assert_gt(sendmsg(driver, &message, 0), 0);
+        (void) close(channel[0]);
+        cr_assert_eq(turn_on_control(&turn, python), 0);
+        return channel[1];
+}
+
+static void finish_with_checkpoint(int *ret_channel, pid_t *ret_pid) {
+        begin_with_checkpoints();
+        say_done(turn.token, "0 kept");
+        assert_result("0 signal 0 kept fine");
+        cr_assert(python->checkpoints.asked);
+        *ret_channel = park(python->checkpoints.token, ret_pid);
+        say_done(python->checkpoints.token, "0 kept");
+        cr_assert_not(python->checkpoints.asked);
+        cr_assert_eq(python->checkpoints.n, 1);
+}
+
+Test(turn, death_is_followed_by_a_checkpoint) {
+        char text[64] = "", expected[64];
+        pid_t copy;
+        int channel;
+
+        finish_with_checkpoint(&channel, &copy);
+        begin_with_checkpoints();
+        die(SIGSEGV);
+        cr_assert_eq(turn.stage, TURN_PROMOTING);
+        cr_assert(python->pid == copy && python->checkpoints.n == 0);
+
+        cr_assert_gt(recv(channel, text, sizeof(text) - 1, 0), 0);
+        (void) snprintf(expected, sizeof(expected), "wake %s 0\n", turn.token);
+        cr_assert_str_eq(text, expected);
+        driver = channel;
+        say_done(turn.token, "0 kept");
+        assert_result("139 signal 11 rolled_back fine");
+        cr_assert(python->ready && !python->lost);
+
+        /* The one that was used up is replaced. */
+        cr_assert(python->checkpoints.asked);
+        cr_assert_eq(python->checkpoints.asked_turn, 5);
+}
+
+Test(turn, checkpoint_that_dies_as_well) {
+        pid_t copy;
+        int channel;
+
+        finish_with_checkpoint(&channel, &copy);
+        begin_with_checkpoints();
+        die(SIGSEGV);
+        fake_pid = copy;
+        die(SIGKILL);
+        assert_result("139 signal 11 lost fine");
+        cr_assert(python->lost);
+}
+
+Test(turn, checkpoint_that_does_not_answer) {
+        pid_t copy;
+        int channel;
+
+        finish_with_checkpoint(&channel, &copy);
+        begin_with_checkpoints();
+        die(SIGSEGV);
+        expire(TURN_PROMOTING);
+        cr_assert(python->killed);
+        fake_pid = copy;
+        die(SIGKILL);
+        assert_result("139 signal 11 lost fine");
+}
+
+Test(turn, checkpoints_that_nobody_asked_for) {
+        pid_t copy;
+        int channel;
+
+        begin_with_checkpoints();
+        channel = park("0123456789abcdef", &copy);
+        cr_assert_eq(python->checkpoints.n, 0);
+        say_done(turn.token, "0 kept");
+        assert_result("0 signal 0 kept fine");
+
+        /* Once only. */
+        (void) close(park(python->checkpoints.token, &copy));
+        (void) close(park(python->checkpoints.token, &copy));
+        cr_assert_eq(python->checkpoints.n, 1);
+
+        /* Without a descriptor it is none. */
+        say("parked 0123456789abcdef 4711\n");
+        cr_assert_eq(python->checkpoints.n, 1);
+        (void) close(channel);
 }
 
 Test(turn, second_request_is_refused) {

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+
+/*
+ * What turns have to do with checkpoints: after one, the driver is asked to make one; when the interpreter dies
+ * in one, the newest goes on. A copy that does not answer, or dies on the way, is followed by the next older one.
+ */
+
+#include <errno.h>
+
+#include "agent/turn-private.h"
+#include "lib/text.h"
+
+/* For all that are tried, so that the turn ends before the daemon's backstop. */
+#define PROMOTE_USEC (3 * USEC_PER_SEC)
+
+static const char *mode_to_string(CheckpointMode mode) {
+        return mode == CHECKPOINTS_ALWAYS ? "always" : "auto";
+}
+
+static int turn_ask_checkpoint(Turn *t, Interpreter *i) {
+        Checkpoints *c = &i->checkpoints;
+        const char *mode = mode_to_string(t->checkpoint_mode);
+        int r;
+
+        r = interpreter_make_token(c->token);
+        if (r >= 0)
+                r = interpreter_command(i, "park", c->token, mode, strlen(mode));
+        if (r < 0)
+                return r == -EPIPE ? 0 : r;
+
+        c->asked = true;
+        c->parked = false;
+        c->asked_turn = c->state_turn;
+        c->asked_usec = now_monotonic();
+        return 0;
+}
+
+void turn_note_state(Turn *t) {
+        Checkpoints *c = &t->interpreter->checkpoints;
+
+        if (t->result.lost)
+                t->result.obstacle = c->obstacle;
+        else if (!t->result.rolled_back)
+                c->state_turn = t->id;
+}
+
+int turn_consider_checkpoint(Turn *t, Interpreter *i) {
+        Checkpoints *c = &i->checkpoints;
+
+        if (!interpreter_can_park(i))
+                return 0;
+        if (t->checkpoint_mode == CHECKPOINTS_NEVER)
+                checkpoints_drop_all(c);
+        if (!checkpoints_turn_over(c, t->checkpoint_mode, t->result.duration_usec) || !i->ready || i->killed)
+                return 0;
+        return turn_ask_checkpoint(t, i);
+}
+
+void turn_on_parked(Turn *t, Interpreter *i, const Report *report) {
+        Checkpoints *c = &i->checkpoints;
+
+        /* One request, one copy, whatever code says besides. */
+        if (i->passed_fd < 0 || c->parked || !streq(report->token, c->token))
+                return;
+
+        c->parked = true;
+        checkpoints_add(c, report->pid, TAKE_FD(i->passed_fd));
+}
+
+static void turn_on_checkpoint_made(Turn *t, Interpreter *i, int status) {
+        Checkpoints *c = &i->checkpoints;
+
+        if (c->parked) {
+                c->obstacle = CHECKPOINT_NO_OBSTACLE;
+                checkpoints_limit_memory(c, i->pid, t->checkpoint_bytes);
+        } else {
+                c->obstacle = status > 0 && status < _CHECKPOINT_OBSTACLE_MAX ? (CheckpointObstacle) status
+                                                                              : CHECKPOINT_NOT_FORKED;
+                /* What it takes is for the living. */
+                if (c->obstacle == CHECKPOINT_NOT_FORKED && c->n > 0)
+                        checkpoints_drop_oldest(c);
+        }
+        checkpoints_paid(c, now_monotonic() - c->asked_usec, c->parked);
+        checkpoints_forget_request(c);
+}
+
+int turn_promote(Turn *t, bool code_was_run) {
+        Interpreter *i = t->interpreter;
+        Checkpoint checkpoint;
+        int r;
+
+        t->code_was_run = code_was_run;
+        if (checkpoints_take(&i->checkpoints, &checkpoint) < 0)
+                return code_was_run ? turn_finish(t) : turn_start(t);
+
+        if (t->stage != TURN_PROMOTING)
+                turn_enter(t, TURN_PROMOTING, PROMOTE_USEC);
+        t->promoted_turn = checkpoint.turn;
+        interpreter_adopt(i, &checkpoint);
+
+        r = interpreter_make_token(t->token);
+        if (r >= 0)
+                r = interpreter_command(i, "wake", t->token, NULL, 0);
+        if (r == -EPIPE) {
+                interpreter_kill(i); /* and the next one when it has ended */
+                return 0;
+        }
+        return r;
+}
+
+static int turn_on_promoted(Turn *t, Interpreter *i, int gone) {
+        int r;
+
+        i->ready = true;
+        i->lost = false;
+        i->checkpoints.state_turn = t->promoted_turn;
+        i->checkpoints.due = true;
+        t->result.lost = false;
+        t->result.rolled_back_to = t->promoted_turn;
+        t->result.gone = (unsigned) gone;
+        t->result.rolled_back = t->code_was_run;
+        if (t->code_was_run || t->result.interrupted)
+                return turn_finish(t);
+
+        t->result.restarted = true;
+        r = interpreter_make_token(t->token);
+        if (r >= 0)
+                r = turn_execute(t);
+        if (r == -EPIPE) {
+                interpreter_kill(i);
+                return 0;
+        }
+        turn_enter_running(t);
+        return r;
+}
+
+int turn_on_checkpoint_done(Turn *t, Interpreter *i, const Report *report) {
+        if (t->stage == TURN_PROMOTING && t->interpreter == i && streq(report->token, t->token))
+                return turn_on_promoted(t, i, report->status) ?: 1;
+        if (i->checkpoints.asked && streq(report->token, i->checkpoints.token)) {
+                turn_on_checkpoint_made(t, i, report->status);
+                return 1;
+        }
+        return 0;
+}
+
+int turn_on_promote_deadline(Turn *t) {
+        Interpreter *i = t->interpreter;
+
+        checkpoints_drop_all(&i->checkpoints);
+        turn_kill(t);
+        if (!t->code_was_run)
+                turn_wait_to_start(t);
+        return 0;
+}
