@@ -53,7 +53,7 @@ class Machine:
             raise
 
     def _command(self, image, disk, options):
-        command = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+        command = ["qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none",
                    "-machine", "q35", "-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max", "-smp", "2",
                    "-m", str(MEMORY_MB), "-kernel", f"{image}/vmlinuz", "-initrd", f"{image}/initrd",
                    "-append", KERNEL_OPTIONS]
@@ -149,7 +149,7 @@ def make_snapshot(image):
     disk = f"{image}/disk.qcow2"
     # The name of the base is relative, because the image is renamed when complete.
     subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", "-b", "root.ext4", "-F", "raw", disk], check=True)
-    with Machine(image, f"file={disk},format=qcow2,cache=unsafe") as m:
+    with Machine(image, f"file={disk},format=qcow2,cache=unsafe", options=["-no-reboot"]) as m:
         m.wait_ready()
         m.command("stop")
         m.command("migrate-set-parameters", **{"max-bandwidth": 10 << 30})

@@ -22,6 +22,13 @@ class Skip(Exception):
     """The case cannot be tried here; the text says why."""
 
 
+class Reboot(Exception):
+    """The case goes on after a reboot of the machine: it is called again, with rebooted being true."""
+
+
+rebooted = False
+
+
 class Refused(Exception):
     """What sandboxctl --json says when the daemon refuses."""
 
