@@ -14,6 +14,9 @@
  * the LF.
  *     agent → driver   execute TOKEN LENGTH      then LENGTH bytes of code: valid UTF-8, no NUL
  *                      save, restore, list, show, park, wake TOKEN LENGTH        see below
+ *                      load TOKEN LENGTH         then LENGTH bytes: of the driver's own text, what it needs for save,
+ *                                                restore, list and show. Before the first of them; it answers nothing.
+ *                                                python only
  *     driver → agent   ready                     once, when it can run code
  *                      value TOKEN KIND LENGTH   then LENGTH bytes: what the turn gives back, agent-value.h
  *                      done TOKEN STATUS STATE   the turn is over: exit status 0…255; kept or lost

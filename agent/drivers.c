@@ -32,6 +32,15 @@ EMBED("driver_bash",
       FILE_TEXT("agent/drivers/bash-state.sh")
       FILE_TEXT("agent/drivers/bash-list.sh")
       ".ascii \"__sandbox_seldom\\n\"\n");
+/* An argument costs at every start, by its pages; this is sent when it is needed. A process compiles those of the
+ * strings that it needs. */
+#define PYTHON_STRING(name, text) ".ascii \"" name " = r'''\"\n" text ".ascii \"'''\\n\"\n"
+EMBED("driver_python_commands",
+      PYTHON_STRING("MAKING", FILE_TEXT("agent/drivers/python-make.py"))
+      PYTHON_STRING("SAVING", FILE_TEXT("agent/drivers/python-reduce.py") FILE_TEXT("agent/drivers/python-save.py"))
+      PYTHON_STRING("RESTORING", FILE_TEXT("agent/drivers/python-restore.py"))
+      PYTHON_STRING("LISTING", FILE_TEXT("agent/drivers/python-list.py"))
+      FILE_TEXT("agent/drivers/python-state.py"));
 /* Functions; the first is called with what the others give. */
 EMBED("driver_node",
       ".ascii \"(\"\n"

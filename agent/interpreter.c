@@ -29,10 +29,11 @@ struct InterpreterKind {
         const char *text;
         const char *last;                       /* the one after it, if any */
         bool can_park;
+        const char *commands;                   /* text that its driver wants by "load" before it saves and the like */
 };
 
 static const InterpreterKind kinds[INTERPRETERS_MAX] = {
-        { "python", { "python3", "-I", "-c" }, driver_python, .can_park = true },
+        { "python", { "python3", "-I", "-c" }, driver_python, .can_park = true, .commands = driver_python_commands },
         /* What follows the text is $0, the name in bash's own messages. */
         { "bash", { "bash", "--norc", "--noprofile", "-c" }, driver_bash, "bash" },
         { "node", { "node", "-e" }, driver_node },
@@ -158,7 +159,7 @@ void interpreter_kill(Interpreter *i) {
 
 void interpreter_ended(Interpreter *i) {
         i->lost = i->lost || i->ready;
-        i->ready = i->killed = i->unread = false;
+        i->ready = i->killed = i->unread = i->loaded = false;
         i->pid = 0;
         i->control = safe_close(i->control);
         i->passed_fd = safe_close(i->passed_fd);
@@ -198,18 +199,19 @@ int interpreter_make_token(char ret[DRIVER_TOKEN_LENGTH + 1]) {
         return 0;
 }
 
-int interpreter_command(Interpreter *i, const char *verb, const char *token, const char *data, size_t size) {
+static int interpreter_send(Interpreter *i, const char *verb, const char *token, const char *data, size_t size) {
         char line[DRIVER_LINE_MAX];
         struct iovec iov[2] = { { .iov_base = line }, { .iov_base = (char *) data, .iov_len = size } };
         struct msghdr message = { .msg_iov = iov, .msg_iovlen = ELEMENTSOF(iov) };
         size_t sent, head;
-        ssize_t n;
+        ssize_t n = 0;
         int r;
 
         head = (size_t) snprintf(line, sizeof(line), "%s %s %zu\n", verb, token, size);
         iov[0].iov_len = head;
 
-        n = sendmsg(i->control, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (buffer_size(&i->unsent) == 0)
+                n = sendmsg(i->control, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n < 0 && errno != EAGAIN)
                 return -EPIPE;
 
@@ -222,6 +224,23 @@ int interpreter_command(Interpreter *i, const char *verb, const char *token, con
         }
 
         return buffer_append(&i->unsent, data + (sent - head), size - (sent - head));
+}
+
+static bool needs_commands(const char *verb) {
+        return streq(verb, "save") || streq(verb, "restore") || streq(verb, "list") || streq(verb, "show");
+}
+
+int interpreter_command(Interpreter *i, const char *verb, const char *token, const char *data, size_t size) {
+        int r;
+
+        if (i->kind->commands && !i->loaded && needs_commands(verb)) {
+                r = interpreter_send(i, "load", token, i->kind->commands, strlen(i->kind->commands));
+                if (r < 0)
+                        return r;
+                i->loaded = true;
+        }
+
+        return interpreter_send(i, verb, token, data, size);
 }
 
 void interpreter_flush(Interpreter *i) {

@@ -37,6 +37,7 @@ typedef struct Interpreter {
         bool ready;                     /* its driver has said so */
         bool killed;                    /* by us; it is not used any more, only reaped */
         bool unread;                    /* it is gone and has not read all that it was sent */
+        bool loaded;                    /* its driver was sent what it needs for commands */
         bool lost;                      /* one that had been ready is gone, and no turn was told so yet */
         ReportReader reports;
         Buffer unsent;                  /* what the control socket did not take */

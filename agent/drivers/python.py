@@ -21,8 +21,9 @@ reads turns, turn() runs one, finish() reports it. Code may break anything that 
 
 Start and the plain turn have to be fast, and to compile this text is what costs most at the start. So all
 else is in python-seldom.py and python-values.py, which the agent puts before this text as the strings SELDOM
-and VALUES, and which seldom() compiles when they are first needed. Nor is a module imported before that is not
-built in or loaded anyway.
+and VALUES, and which seldom() compiles when they are first needed; and what the agent asks between turns is in
+python-state.py, which it sends when it first asks. Nor is a module imported before that is not built in or
+loaded anyway.
 
 What ends the process, as os._exit() or closing all descriptors, is not fought: the agent sees it and tells.
 """
@@ -59,7 +60,8 @@ owed = None                             # token and exit status that are still t
 sources = {}                            # text of every turn, by its file name
 functions = {}                          # of python-seldom.py and python-values.py
 given = []                              # what the turn gives back besides text
-commands = {}                           # what the agent asks between turns, of python-checkpoint.py
+late = []                               # python-state.py, when the agent has sent it
+commands = {}                           # what the agent asks between turns, of that and of python-checkpoint.py
 module_of_driver = modules["__main__"]  # held, for these names are its
 standard_path = sys.path[:]
 standard_excepthook = sys.excepthook
@@ -300,7 +302,7 @@ def receive():
 def command(verb, token, text):
     if verb not in commands:
         seldom("load", "posix")         # defines load() for good
-        exec(CHECKPOINT, globals())     # which ends by filling `commands`
+        exec(CHECKPOINT if verb in (b"park", b"wake") else late[0], globals())  # which end by adding to `commands`
     return commands[verb](token, text)
 
 
@@ -312,6 +314,10 @@ def serve_turn():
         owed = None
     vital(tidy)
     verb, token, text, rest = receive()
+    if verb == b"load":                 # nobody waits for its end
+        late[:] = [text]
+        inbox[:] = [rest]
+        return
     inbox[:] = [rest]
     owed = token, FAILED
     if verb != b"execute":

@@ -34,6 +34,13 @@ def read(name):
         return f.read()
 
 
+def python_state():
+    """As agent/drivers.c puts it together."""
+    parts = {"MAKING": ("make",), "SAVING": ("reduce", "save"), "RESTORING": ("restore",), "LISTING": ("list",)}
+    return "".join(f"{name} = r'''{''.join(read(f'python-{file}.py') for file in files)}'''\n"
+                   for name, files in parts.items()) + read("python-state.py")
+
+
 def pending(fd):
     size = array.array("i", [0])
     fcntl.ioctl(fd, termios.FIONREAD, size)
@@ -82,12 +89,23 @@ class Driver:
         self.control, self.out, self.err = ours, out_r, err_r
         for fd in (self.control.fileno(), self.out, self.err):
             os.set_blocking(fd, False)
-        self.lines, self.ready, self.values = b"", False, []
+        self.lines, self.ready, self.loaded, self.values = b"", False, False, []
 
     def send(self, data):
         self.control.setblocking(True)
         self.control.sendall(data)
         self.control.setblocking(False)
+
+    def command(self, verb, *lines):
+        """Asks what is none of a turn, as save; the token by which report() tells that it is done."""
+        token = secrets.token_hex(8)
+        if self.kind == "python" and not self.loaded:
+            text = python_state().encode()
+            self.send(b"load %s %d\n" % (token.encode(), len(text)) + text)
+            self.loaded = True
+        payload = "".join(f"{line}\n" for line in lines).encode()
+        self.send(b"%s %s %d\n" % (verb.encode(), token.encode(), len(payload)) + payload)
+        return token
 
     def turn(self, code, timeout=30.0):
         """Runs one turn: {stdout, stderr, exit_code, signal, timed_out, state} as a reply has them."""

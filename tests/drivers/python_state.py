@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""What the python driver does besides turns, asked for as the agent asks: save, restore, list, show."""
+import json
+import os
+import select
+import threading
+import time
+
+from harness import Driver, pending
+from session import Session
+
+SECONDS = 20
+
+
+class Fifo:
+    """A FIFO that is read from the begin, as the agent does, or written."""
+
+    def __init__(self, session, name):
+        self.path = os.path.join(session.driver.workspace, "." + name)
+        os.mkfifo(self.path)
+        self.data = bytearray()
+        self.thread = None
+
+    def read(self):
+        fd = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
+        holder = os.open(self.path, os.O_WRONLY)
+        os.set_blocking(fd, True)
+
+        def run():
+            nonlocal holder
+            while select.select([fd], [], [], SECONDS)[0]:
+                piece = os.read(fd, 1 << 20)
+                if not piece:
+                    break
+                self.data += piece
+                if holder is not None:
+                    os.close(holder)
+                    holder = None
+            os.close(fd)
+        self.thread = threading.Thread(target=run)
+        self.thread.start()
+        return self
+
+    def write(self, data):
+        fd = os.open(self.path, os.O_RDWR)
+
+        def run():
+            view = memoryview(data)
+            try:
+                while view:
+                    view = view[os.write(fd, view[:1 << 20]):]
+                while pending(fd):      # only what was read was there when the last end is closed
+                    time.sleep(0.001)
+            finally:
+                os.close(fd)
+        self.thread = threading.Thread(target=run)
+        self.thread.start()
+        return self
+
+    def end(self):
+        self.thread.join(SECONDS)
+        assert not self.thread.is_alive(), self.path
+        os.unlink(self.path)
+        return bytes(self.data)
+
+
+def done(session, token, seconds=SECONDS):
+    """Status of a command."""
+    deadline = time.monotonic() + seconds
+    while (report := session.driver.report(token)) is None:
+        assert time.monotonic() < deadline and session.driver.process.poll() is None
+        select.select([session.driver.control], [], [], 0.1)
+    assert report[1] == "kept"
+    return report[0]
+
+
+def save(session):
+    """The state and its report."""
+    state, report = Fifo(session, "state").read(), Fifo(session, "report").read()
+    assert done(session, session.driver.command("save", state.path, report.path)) == 0
+    return state.end(), json.loads(report.end())
+
+
+def restore(session, data):
+    state, report = Fifo(session, "state").write(data), Fifo(session, "report").read()
+    assert done(session, session.driver.command("restore", state.path, report.path)) == 0
+    state.end()
+    return json.loads(report.end())
+
+
+def listed(session):
+    answer = Fifo(session, "answer").read()
+    assert done(session, session.driver.command("list", answer.path)) == 0
+    return json.loads(answer.end())
+
+
+def shown(session, name):
+    answer = Fifo(session, "answer").read()
+    assert done(session, session.driver.command("show", answer.path, name)) == 0
+    return json.loads(answer.end())
+
+
+def skipped(report):
+    return {entry["name"]: entry["why"] for entry in report["skipped"]}
+
+
+def again(session, expect=()):
+    """A new driver with the state of this one; of what was not saved, nothing but the names expected."""
+    data, report = save(session)
+    assert report["ok"] and {*skipped(report)} == {*expect}, report
+    driver = Driver("python")
+    back = restore(Session(driver), data)
+    assert back["ok"] and back["skipped"] == [], back
+    return driver
