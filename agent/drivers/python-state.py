@@ -13,7 +13,7 @@ its begin, which the agent reaps: a child would be what code waits for by os.wai
 """
 
 if not functions:
-    exec(SELDOM, globals())             # has load()
+    seldom("flush_each")                # defines load()
 posix, _signal, time = map(load, ("posix", "_signal", "time"))
 
 COPY_SECONDS = 2                        # that this process waits for an answer, or for a copy to be on its own
