@@ -12,8 +12,6 @@ descriptors are closed, output goes nowhere, and it never ends by more than _exi
 its begin, which the agent reaps: a child would be what code waits for by os.wait().
 """
 
-if not functions:
-    seldom("flush_each")                # defines load()
 posix, _signal, time = map(load, ("posix", "_signal", "time"))
 
 COPY_SECONDS = 2                        # that this process waits for an answer, or for a copy to be on its own
