@@ -557,6 +557,15 @@ def test_all_are_damaged(store, rng):
     assert output == b"" and len(answer["damaged"]) == 3
 
 
+def test_sizes_are_seen_in_lists(store):
+    """Without reading the files."""
+    for change in (lambda path: os.truncate(path, 5), os.unlink):
+        snapshot = store.good_save(a_stream("a"))
+        change(os.path.join(store.place, snapshot, "python.state"))
+        answer = store.list()
+        assert "python.state" in answer["damaged"][0]["why"] and answer["damaged"][0]["id"] == snapshot
+
+
 def test_added_files_are_not_looked_at(store):
     snapshot = store.good_save(stream(("bash", b"x", OK)))
     with open(os.path.join(store.place, snapshot, "python.state"), "wb") as f:
@@ -592,6 +601,18 @@ def test_killed_in_the_stream(store, rng):
         left += bool(store.leftovers())
         assert not check_after_kill(store, old, new)
     assert left > KILLS // 4
+
+
+def test_next_save_tidies_up(store):
+    """It may need the room, and a prune comes but now and then."""
+    p = store.start_save()
+    p.feed(a_stream("a")[:-1])
+    p.wait_taken()
+    p.kill()
+    p.end()
+    assert len(store.leftovers()) == 1
+    store.good_save(a_stream("b"))
+    assert store.leftovers() == []
 
 
 def test_killed_at_its_end(store, rng):
