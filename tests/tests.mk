@@ -52,7 +52,11 @@ $(BUILD)/bench/roundtrip: $(BUILD)/obj/bench/roundtrip.o $(LIBRARY)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c
 
 bench: all $(BUILD)/bench/roundtrip
-	@bench/bench --build $(BUILD)
+	@bench/bench --build $(BUILD); status=$$?; bench/snapshots --build $(BUILD) && exit $$status
+
+# What saving and restoring costs; part of make bench.
+bench-snapshots: all
+	@bench/snapshots --build $(BUILD)
 
 # A thousand sessions at once, which make bench has too; alone it takes a minute.
 bench-sessions: all
@@ -62,4 +66,4 @@ tidy:
 	clang-tidy --quiet $(wildcard lib/*.c daemon/*.c shim/*.c ctl/*.c agent/*.c snapshot/*.c) -- -std=gnu17 -D_GNU_SOURCE -I. \
 	        -DLIBEXECDIR='""' -DBINDIR='""' -DSYSCONFDIR='""' $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 
-.PHONY: check demo bench bench-sessions tidy
+.PHONY: check demo bench bench-sessions bench-snapshots tidy

@@ -255,10 +255,12 @@ def test_foreign_version(store):
     check_error(store.load("--id", new)[0], "foreign-version")
     assert "newer" in store.list()["damaged"][0]["why"]
 
-    # It is nobody's to remove: a newer release can read it.
+    # It counts as good, since a newer release can read it.
     rewrite_manifest(os.path.join(store.place, old), lambda o: o.update(format=2))
     check_error(store.load()[0], "foreign-version")
-    assert store.prune(keep=5)["removed"] == 0 and store.ids() == [old, new]
+    assert store.prune(keep=1)["removed"] == 1 and store.ids() == [new]
+    check_error(Store(store.root, key=OTHER_KEY).save(a_stream("b"), user_max_bytes=6000), "too-large")
+    assert store.ids() == [new]
 
 
 def test_somebody_elses(store):
