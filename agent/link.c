@@ -11,34 +11,13 @@
 
 #define RECEIVE_SIZE (64 * KIB)
 
-static void link_add_fd(Link *l, int fd) {
-        if (l->n_fds < LINK_FDS_MAX)
-                l->fds[l->n_fds++] = fd;
-        else
-                (void) safe_close(fd);
-}
-
-/* One that was lost at the limit of descriptors keeps its place: the next one is another operation's. */
-static void link_add_fds(Link *l, struct msghdr *message) {
-        for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
-                const int *fds = (const int *) CMSG_DATA(c);
-
-                if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-                        continue;
-                for (size_t i = 0; i < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++)
-                        link_add_fd(l, fds[i]);
-        }
-        if (message->msg_flags & MSG_CTRUNC)
-                link_add_fd(l, -EBADF);
-}
-
 int link_take_fd(Link *l) {
         int fd;
 
         if (l->n_fds == 0)
                 return -EBADF;
 
-        fd = l->fds[0];
+        fd = l->fds[0].fd;
         memmove(l->fds, l->fds + 1, --l->n_fds * sizeof(*l->fds));
         return fd;
 }
@@ -46,6 +25,26 @@ int link_take_fd(Link *l) {
 void link_drop_fds(Link *l) {
         while (l->n_fds > 0)
                 (void) safe_close(link_take_fd(l));
+}
+
+static void link_add_fd(Link *l, int fd, size_t end) {
+        if (l->n_fds == LINK_FDS_MAX)
+                (void) safe_close(link_take_fd(l));
+        l->fds[l->n_fds++] = (LinkFd) { fd, end };
+}
+
+/* One that was lost at the limit of descriptors keeps its place: the next one is another operation's. */
+static void link_add_fds(Link *l, struct msghdr *message, size_t end) {
+        for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+                const int *fds = (const int *) CMSG_DATA(c);
+
+                if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+                        continue;
+                for (size_t i = 0; i < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++)
+                        link_add_fd(l, fds[i], end);
+        }
+        if (message->msg_flags & MSG_CTRUNC)
+                link_add_fd(l, -EBADF, end);
 }
 
 /* One piece. *ret_more: there may be another behind it. */
@@ -74,7 +73,7 @@ static int link_receive_piece(Link *l, bool *ret_more) {
         n = recvmsg(l->fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
         r = n < 0 ? -errno : n == 0 ? -ECONNRESET : 0;
         if (n > 0)
-                link_add_fds(l, &message);
+                link_add_fds(l, &message, buffer_size(&l->in) + (size_t) n);
         buffer_commit(&l->in, n > 0 ? (size_t) n : 0);
         /* A read ends with a descriptor, whatever is behind it. */
         *ret_more = n == (ssize_t) size || (n > 0 && message.msg_controllen > 0);
@@ -121,9 +120,13 @@ int link_peek(Link *l, Frame *ret) {
 }
 
 void link_next(Link *l, const Frame *f) {
-        buffer_consume(&l->in, frame_length(f));
-        if (buffer_size(&l->in) == 0)
-                link_drop_fds(l);       /* of no frame that there was */
+        size_t n = frame_length(f);
+
+        buffer_consume(&l->in, n);
+        for (size_t i = 0; i < l->n_fds; i++)
+                l->fds[i].end -= MIN(l->fds[i].end, n);
+        while (l->n_fds > 0 && l->fds[0].end == 0)
+                (void) safe_close(link_take_fd(l));     /* the frame did not want it */
 }
 
 int link_flush(Link *l) {

@@ -12,14 +12,19 @@
 /* Over this, output pipes are not read until the daemon has taken some of it. */
 #define LINK_CONGESTED_SIZE (1 * MIB)
 
-/* Descriptors that came for operations whose frames are not read yet. The daemon sends one at a time. */
-#define LINK_FDS_MAX 4U
+/* A descriptor that came for an operation whose frame is not read yet. */
+typedef struct LinkFd {
+        int fd;                         /* -EBADF: one came, and could not be taken */
+        size_t end;                     /* of the read that it came with, in the input */
+} LinkFd;
+
+#define LINK_FDS_MAX 4U                 /* the daemon sends one at a time */
 
 typedef struct Link {
         int fd;
         Buffer in;
         Buffer out;
-        int fds[LINK_FDS_MAX];          /* -EBADF: one came, and could not be taken */
+        LinkFd fds[LINK_FDS_MAX];
         size_t n_fds;
 } Link;
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 #include "agent/operation.h"
 #include "lib/fd-util.h"
@@ -13,6 +14,7 @@
 
 static const OperationType *const types[] = {
         &operation_get,
+        &operation_put,
         &operation_save,
         &operation_restore,
         &operation_variables,
@@ -76,6 +78,10 @@ int operation_give_up(Operation *o) {
         return o->type ? operation_fail(o, "failed", "it was given up") : 0;
 }
 
+int operation_refuse_request(Operation *o) {
+        return operation_fail(o, "failed", "the request cannot be understood");
+}
+
 static const OperationType *operation_type_find(const char *name) {
         for (size_t i = 0; i < ELEMENTSOF(types); i++)
                 if (streq(types[i]->name, name))
@@ -108,6 +114,12 @@ static int parse_operation(const char *payload, size_t size, json_object **ret, 
         return *ret_type ? 0 : -EINVAL;
 }
 
+static bool fd_is_pipe(int fd) {
+        struct stat st;
+
+        return fstat(fd, &st) >= 0 && S_ISFIFO(st.st_mode);
+}
+
 int operation_begin(Operation *o, uint64_t id, const char *payload, size_t size, int fd) {
         _cleanup_json_ json_object *request = NULL;
         const OperationType *type;
@@ -123,8 +135,8 @@ int operation_begin(Operation *o, uint64_t id, const char *payload, size_t size,
         if (r == -ENOMEM)
                 return r;
         if (r < 0)
-                return operation_fail(o, "failed", "the request cannot be understood");
-        if (type->channel != OPERATION_NO_CHANNEL && fd < 0)
+                return operation_refuse_request(o);
+        if (type->channel != OPERATION_NO_CHANNEL && !fd_is_pipe(fd))
                 return operation_fail(o, "failed", "there came no channel with it");
         if (type->drivers && o->turn->stage != TURN_IDLE)
                 return operation_fail(o, "busy", "a turn is running");
@@ -136,6 +148,13 @@ int operation_begin(Operation *o, uint64_t id, const char *payload, size_t size,
 
 int operation_start_child(Operation *o, OperationWork work, void *userdata, const int *keep, size_t n_keep) {
         return operation_child_start(&o->child, work, userdata, o->channel, keep, n_keep);
+}
+
+int operation_work(Operation *o, OperationWork work, void *userdata) {
+        int r;
+
+        r = operation_start_child(o, work, userdata, /* keep= */ NULL, 0);
+        return r < 0 ? operation_fail(o, "failed", "no process could be started for it: %s", strerrordesc_np(-r)) : 0;
 }
 
 /* The event may be old: a child that was killed has the same pipe open a little longer. */

@@ -39,7 +39,7 @@ typedef struct OperationType {
         void (*done)(Operation *o);
 } OperationType;
 
-extern const OperationType operation_get;
+extern const OperationType operation_get, operation_put;
 extern const OperationType operation_save, operation_restore, operation_variables, operation_variable;
 
 struct Operation {
@@ -85,6 +85,9 @@ static inline bool operation_holds_turns(const Operation *o) {
 /* For types. Runs work() in a child, with the channel and what else it is to keep; one child at a time. It is -EAGAIN
  * or -ENOMEM at a limit. */
 int operation_start_child(Operation *o, OperationWork work, void *userdata, const int *keep, size_t n_keep);
+/* The whole operation is work() in a child, whose result is the answer; one that cannot be started, too. */
+int operation_work(Operation *o, OperationWork work, void *userdata);
+int operation_refuse_request(Operation *o);
 /* Ends it well; report is the text of a JSON object, or NULL. */
 int operation_end(Operation *o, const char *report, size_t size);
 /* Ends it; error is one of AGENT_OPERATION_ERRORS. */

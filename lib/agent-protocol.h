@@ -77,9 +77,10 @@
  * while a turn runs, and while it runs no turn begins: a REQUEST waits unread.
  *     get   {"path":string}  The file's bytes go into the channel (the agent has the end to write to). report:
  *           {"size":u, "mode":u}
- *     put   {"path":string, "mode":u (permissions)}  The file's bytes come from the channel in pieces: u32 big-endian
+ *     put   {"path":string, "mode":u|absent}  The file's bytes come from the channel in pieces: u32 big-endian
  *           length, then that many bytes; length 0 is the end, and an end of file before it means: given up. The file
- *           takes its name when it is whole, in place of what had it before. report: {"size":u}
+ *           takes its name when it is whole, in place of what had it before. mode is permissions; absent: as they are,
+ *           or 0644. report: {"size":u}
  *     save  {}  Writes the snapshot stream (snapshot-stream.h): the interpreters that run, then the workspace. A
  *           part that cannot be saved says so in its report; the rest is good. Turns are held until the drivers have
  *           said that they can go on, and not for more than 10 s. report: {"parts":u}

@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import stat
+import struct
 
 import pytest
 
@@ -117,6 +118,103 @@ def test_file_that_may_not_be_read():
         assert agent.get("a")[1]["error"] == "refused"
 
 
+def read(agent, name):
+    with open(agent.path(name), "rb") as f:
+        return f.read()
+
+
+def mode(agent, name):
+    return stat.S_IMODE(os.stat(agent.path(name)).st_mode)
+
+
+def everything(agent):
+    """All names below the workspace, and what each file holds."""
+    found = {}
+    for directory, directories, files in os.walk(agent.workspace):
+        for name in directories + files:
+            path = os.path.join(directory, name)
+            regular = stat.S_ISREG(os.lstat(path).st_mode)
+            found[os.path.relpath(path, agent.workspace)] = read(agent, path) if regular else None
+    return found
+
+
+def test_put(agent):
+    os.mkdir(agent.path("d"))
+    assert agent.put("a", b"x\0y") == {"error": None, "error_text": None, "report": {"size": 3}}
+    assert (read(agent, "a"), mode(agent, "a")) == (b"x\0y", 0o644)
+    assert agent.put("/workspace/d/b", b"", mode=0o751)["error"] is None
+    assert (read(agent, "d/b"), mode(agent, "d/b")) == (b"", 0o751)
+    assert agent.put("./d/../c", b"c" * 3, piece=1)["report"] == {"size": 3}
+    assert set(everything(agent)) == {"a", "d", "d/b", "c"}
+
+
+def test_put_replaces_in_one_step(agent):
+    write(agent, "a", b"old", 0o755)
+    os.link(agent.path("a"), agent.path("other"))
+    with open(agent.path("a"), "rb") as before:
+        assert agent.put("a", b"new")["error"] is None
+        assert before.read() == b"old"
+    assert (read(agent, "a"), read(agent, "other"), mode(agent, "a")) == (b"new", b"old", 0o755)
+    assert agent.put("a", b"newer", mode=0o600)["error"] is None
+    assert (read(agent, "a"), mode(agent, "a")) == (b"newer", 0o600)
+    assert set(everything(agent)) == {"a", "other"}
+
+
+def test_put_big_file(agent):
+    data = os.urandom(1 << 20) * (BIG >> 20)
+    assert agent.put("big", data, piece=777777)["report"]["size"] == BIG
+    assert read(agent, "big") == data
+
+
+def test_put_into_hostile_places(agent):
+    places = make_hostile(agent)
+    del places["nothing"], places["secret/below"]
+    places.update({"secret/below": "no-file", "directory/": "refused", "directory/.": "refused", "": "refused",
+                   "d/" * 2100 + "x": "no-file", "missing/a": "no-file", "x" * 256: "no-file"})
+    del places["d/" * 2100]
+    before = everything(agent)
+    for path, error in places.items():
+        assert agent.put(path, b"mine")["error"] == error, path
+    assert everything(agent) == before
+
+
+@pytest.mark.parametrize("cut", [0, 3, 4, 100, 50000, 100004, 100005, 200007])
+def test_put_that_is_cut_short(agent, cut):
+    write(agent, "a", b"old")
+    data = struct.pack(">I", 100000) + b"x" * 100000
+    theirs, ours = os.pipe()
+    agent.operate("put", theirs, path="a")
+    with os.fdopen(ours, "wb") as f:
+        f.write((data * 2)[:cut])
+    assert agent.operated()["error"] == "failed"
+    assert everything(agent) == {"a": b"old"}
+
+
+def test_put_whose_process_is_killed(agent):
+    theirs, ours = os.pipe()
+    agent.operate("put", theirs, path="a")
+    os.write(ours, struct.pack(">I", 100000) + b"x" * 50000)
+    agent.wait_for(lambda: children(agent))
+    os.kill(children(agent)[0], 9)
+    assert agent.operated()["error"] == "failed"
+    assert everything(agent) == {}
+    with pytest.raises(BrokenPipeError):
+        os.write(ours, b"x")
+    os.close(ours)
+
+
+def test_put_that_becomes_too_large():
+    with Agent(fsize=100000) as agent:
+        assert agent.put("a", b"x" * 200000)["error"] == "too-large"
+        assert everything(agent) == {}
+
+
+@pytest.mark.parametrize("members", [{"mode": 0o1777}, {"mode": -1}, {"mode": "0644"}, {"size": 5}])
+def test_put_garbage(agent, members):
+    assert agent.put("a", b"", **members)["error"] == "failed"
+    assert everything(agent) == {}
+
+
 # One at a time, and given up
 
 def test_beside_a_turn(agent):
@@ -218,6 +316,8 @@ def test_no_descriptor(agent):
     agent.operate("get", path="a")
     answer = agent.operated()
     assert answer["error"] == "failed" and "channel" in answer["error_text"]
+    agent.operate("get", os.open("/dev/null", os.O_WRONLY), path="a")
+    assert agent.operated()["error"] == "failed"
     assert agent.get("a")[0] == b"content"
 
 
