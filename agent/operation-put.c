@@ -174,7 +174,9 @@ static int put_begin(Operation *o, json_object *request) {
                 {},
         };
 
-        if (json_dispatch(request, table, JSON_UNKNOWN_REFUSE, &p, NULL) < 0 || (p.mode > 0777 && p.mode != UINT64_MAX))
+        if (json_dispatch(request, table, JSON_UNKNOWN_REFUSE, &p, NULL) < 0)
+                return operation_refuse_request(o);
+        if (p.mode > 0777 && p.mode != UINT64_MAX)
                 return operation_refuse_request(o);
 
         p.path = file_path(p.path);

@@ -20,6 +20,8 @@ const Verb verbs[] = {
         { "interrupt", "[-y] (SESSION... | ...)", "stop the turn that runs, keep the state", verb_interrupt },
         { "history", "[-a] [--replay NEW] SESSION", "the turns of a session, or the same again in a new one",
           verb_history },
+        { "get", "SESSION FILE [LOCAL | -]", "copy a file out of a session", verb_get },
+        { "put", "SESSION (LOCAL | -) FILE", "copy a file into a session", verb_put },
         { "events", "[-af]", "what happened, and with -f what happens", verb_events },
         { "audit", "[-n LINES] [-f FILE|DIR] [verify [--expect SEQ:HASH]]",
           "the last lines of the audit trail, or whether all of it is as it was written", verb_audit,

@@ -28,6 +28,8 @@ int verb_freeze(Context *c, int argc, char *argv[]);
 int verb_thaw(Context *c, int argc, char *argv[]);
 int verb_interrupt(Context *c, int argc, char *argv[]);
 int verb_history(Context *c, int argc, char *argv[]);
+int verb_get(Context *c, int argc, char *argv[]);
+int verb_put(Context *c, int argc, char *argv[]);
 int verb_events(Context *c, int argc, char *argv[]);
 int verb_audit(Context *c, int argc, char *argv[]);
 int verb_envs(Context *c, int argc, char *argv[]);

@@ -43,6 +43,10 @@ uint64_t api_answer_at(uint64_t answer_after_ms);
 
 #define API_TAG_RULE "A tag has letters, digits, '-' and '_', starts with a letter or digit, and is at most 64 long."
 
+/* What session_operate() and an operation failed with (session-operation.h); session is a name or an id. */
+int api_refuse_operate(VarlinkLink *link, const Session *s, int error);
+int api_refuse_operation(VarlinkLink *link, const char *session, const char *error, const char *text);
+
 /* SessionEnded. */
 int api_refuse_ended(VarlinkLink *link, const char *session, const char *reason);
 
@@ -60,6 +64,9 @@ int vl_method_freeze(VarlinkLink *link, json_object *parameters, VarlinkFlags fl
 int vl_method_thaw(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_set(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_history(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
+
+int vl_method_get(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
+int vl_method_put(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 
 int vl_method_get_version(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_events(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);

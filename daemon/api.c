@@ -27,6 +27,8 @@ static const VarlinkMethod methods[] = {
         { "io.nixsandbox.Thaw", vl_method_thaw },
         { "io.nixsandbox.Set", vl_method_set },
         { "io.nixsandbox.History", vl_method_history },
+        { "io.nixsandbox.Get", vl_method_get },
+        { "io.nixsandbox.Put", vl_method_put },
         { "io.nixsandbox.Events", vl_method_events },
         { "io.nixsandbox.Environments", vl_method_environments },
         { "io.nixsandbox.Doctor", vl_method_doctor },

@@ -38,6 +38,8 @@ static const MessageKind event_kinds[] = {
         { "session_created", "8ed632b1fb574e0bbd6ce3195d9341b4", LOG_INFO },
         { "sandbox_started", "5ef84cc806014de4b3b06adfbd542f59", LOG_INFO },
         { "exec_turn", "038ead9f283048bfaaf53cd1b00fd12d", LOG_DEBUG },
+        { "file_get", "85c7c0b1a5544298b6d4c3e062a476b1", LOG_INFO },
+        { "file_put", "50f0117eb98844989abe9b9141e6a21a", LOG_INFO },
         { "frozen", "b113a554745541de9dcce7ca22746e8e", LOG_INFO },
         { "thawed", "51e42fc0cf0b416f989e57758876afe1", LOG_INFO },
         { "limit_hit", "9ff566b9efdf49d9b6da201f42720582", LOG_NOTICE },

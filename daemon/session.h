@@ -162,6 +162,9 @@ int session_set_limits(Session *s, const Limits *limits, uid_t by);
 /* What is held against its bounds. */
 BoundsUse session_bounds_use(const Session *s);
 
+/* A file went in or out: file_put or file_get, for the event log and the audit trail. */
+void session_event_file(Session *s, const char *event, uint64_t size, uid_t by);
+
 static inline bool session_is_busy(const Session *s) {
         return s->running || s->queue_first || s->operations;
 }

@@ -294,7 +294,8 @@ static void on_drained(Stream *s, void *userdata) {
         else if (l->held) {
                 l->held = false;
                 varlink_link_resume_later(l);
-        }
+        } else if (l->on_drained.function)
+                l->on_drained.function(l, l->on_drained.userdata);
 }
 
 int varlink_link_new(VarlinkLinkOwner *owner, int fd, PeerCred *peer, VarlinkLink **ret) {
@@ -341,7 +342,7 @@ void varlink_link_close(VarlinkLink *l) {
 
         l->owner = NULL;
         l->state = LINK_DEAD;
-        l->on_disconnect = (LinkCallback) {};
+        l->on_disconnect = l->on_drained = (LinkCallback) {};
         varlink_call_done(&l->kept);
         l->stream = stream_free(l->stream);
         l->resume = sd_event_source_disable_unref(l->resume);
@@ -349,6 +350,7 @@ void varlink_link_close(VarlinkLink *l) {
 
         if (disconnect.function)
                 disconnect.function(l, disconnect.userdata);
+        varlink_link_set_object(l, NULL, NULL);
         owner->on_closed(l, owner->userdata);
 }
 
@@ -369,17 +371,4 @@ VarlinkLink *varlink_link_unref(VarlinkLink *l) {
         assert(!l->stream);
         peer_cred_done(&l->peer);
         return mfree(l);
-}
-
-const PeerCred *varlink_link_peer(const VarlinkLink *l) {
-        return &l->peer;
-}
-
-void varlink_link_on_disconnect(VarlinkLink *l, VarlinkLinkCallback callback, void *userdata) {
-        if (l->state == LINK_BUSY)
-                l->on_disconnect = (LinkCallback) { callback, userdata };
-}
-
-size_t varlink_link_queued(const VarlinkLink *l) {
-        return l->stream ? stream_queued(l->stream) : 0;
 }

@@ -50,7 +50,9 @@ struct VarlinkLink {
         bool in_handler;
         bool eof;
         bool held;                      /* not served until its replies are read */
-        LinkCallback on_disconnect;
+        LinkCallback on_disconnect, on_drained;
+        void *object;                   /* of handlers */
+        void (*destroy_object)(void *object);
         sd_event_source *resume;        /* serves what was pipelined, in the next turn of the loop */
         sd_event_source *timer;
         uint64_t progress_usec;         /* when a half message last grew */

@@ -57,7 +57,7 @@ static int answer_append(Buffer *b, const Answer *a) {
         if (a->error)
                 return varlink_error_append(b, a->error, a->parameters);
         if (a->text)
-                return varlink_reply_append_text(b, a->text, a->text_size);
+                return varlink_reply_append_text(b, a->text, a->text_size, 0);
         return varlink_reply_append(b, a->parameters, 0);
 }
 
@@ -97,7 +97,7 @@ static int link_answer(VarlinkLink *l, const Answer *a) {
         r = link_send_answer(l, a);
 
         l->state = LINK_IDLE;
-        l->on_disconnect = (LinkCallback) {};
+        l->on_disconnect = l->on_drained = (LinkCallback) {};
         varlink_call_done(&l->kept);
         if (!l->in_handler && (l->eof || buffer_size(stream_input(l->stream)) > 0))
                 varlink_link_resume_later(l);
@@ -123,14 +123,27 @@ int varlink_error_invalid(VarlinkLink *l, const char *parameter, const char *mes
         return link_answer(l, &(Answer) { .error = VARLINK_ERROR_INVALID_PARAMETER, .parameters = o });
 }
 
-int varlink_notify(VarlinkLink *l, json_object *parameters) {
+static int link_check_more(const VarlinkLink *l) {
         int r;
 
         r = link_check_busy(l);
         if (r < 0)
                 return r;
-        if (!(l->flags & VARLINK_MORE))
-                return -EINVAL;
+        return l->flags & VARLINK_MORE ? 0 : -EINVAL;
+}
 
-        return link_send(l, varlink_reply_append(&l->owner->scratch, parameters, VARLINK_CONTINUES));
+int varlink_notify(VarlinkLink *l, json_object *parameters) {
+        int r;
+
+        r = link_check_more(l);
+        return r < 0 ? r : link_send(l, varlink_reply_append(&l->owner->scratch, parameters, VARLINK_CONTINUES));
+}
+
+int varlink_notify_text(VarlinkLink *l, const char *parameters, size_t size) {
+        int r;
+
+        r = link_check_more(l);
+        if (r < 0)
+                return r;
+        return link_send(l, varlink_reply_append_text(&l->owner->scratch, parameters, size, VARLINK_CONTINUES));
 }

@@ -99,8 +99,17 @@ int varlink_notify(VarlinkLink *l, json_object *parameters);
 int varlink_error(VarlinkLink *l, const char *error, json_object *parameters);
 /* varlink_reply() with the parameters as the text of a JSON object (json-writer.h): for what is answered often. */
 int varlink_reply_text(VarlinkLink *l, const char *parameters, size_t size);
+int varlink_notify_text(VarlinkLink *l, const char *parameters, size_t size);
 /* org.varlink.service.InvalidParameter with the member's name and, beside it, a sentence ("message"). */
 int varlink_error_invalid(VarlinkLink *l, const char *parameter, const char *message);
 
 /* Bytes of replies the peer has not taken yet, for back-pressure. */
 size_t varlink_link_queued(const VarlinkLink *l);
+/* Called each time that the peer has taken all of them, until the running call is answered. */
+void varlink_link_on_drained(VarlinkLink *l, VarlinkLinkCallback callback, void *userdata);
+
+/* What several calls of one connection have in common: handed to the destructor when the connection ends, or something
+ * else is put in its place. object NULL: nothing. */
+void varlink_link_set_object(VarlinkLink *l, void *object, void (*destroy)(void *object));
+/* What was set with the same destructor, or NULL. */
+void *varlink_link_object(const VarlinkLink *l, void (*destroy)(void *object));

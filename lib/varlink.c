@@ -164,19 +164,20 @@ int varlink_reply_append(Buffer *b, json_object *parameters, VarlinkFlags flags)
         return message_append(b, NULL, NULL, parameters, flags & VARLINK_CONTINUES ? "continues" : NULL);
 }
 
-int varlink_reply_append_text(Buffer *b, const char *parameters, size_t size) {
-        static const char head[] = "{\"parameters\":";
+int varlink_reply_append_text(Buffer *b, const char *parameters, size_t size, VarlinkFlags flags) {
+        static const char head[] = "{\"parameters\":", continues[] = ",\"continues\":true}", end[] = "}";
+        bool more = flags & VARLINK_CONTINUES;
         size_t before = buffer_size(b);
         int r;
 
-        if (size > VARLINK_MESSAGE_MAX - sizeof(head))
+        if (size > VARLINK_MESSAGE_MAX - sizeof(head) - sizeof(continues))
                 return -EMSGSIZE;
 
         r = buffer_append(b, head, sizeof(head) - 1);
         if (r >= 0)
                 r = buffer_append(b, parameters, size);
         if (r >= 0)
-                r = buffer_append(b, "}", 2); /* with its NUL */
+                r = more ? buffer_append(b, continues, sizeof(continues)) : buffer_append(b, end, sizeof(end));
         if (r < 0)
                 b->end -= buffer_size(b) - before;
         return r;

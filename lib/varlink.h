@@ -49,5 +49,5 @@ void varlink_reply_done(VarlinkReply *r);
  * VARLINK_MESSAGE_MAX; -EINVAL for a method or error name that cannot be one. */
 int varlink_call_append(Buffer *b, const char *method, json_object *parameters, VarlinkFlags flags);
 int varlink_reply_append(Buffer *b, json_object *parameters, VarlinkFlags flags);
-int varlink_reply_append_text(Buffer *b, const char *parameters, size_t size);
+int varlink_reply_append_text(Buffer *b, const char *parameters, size_t size, VarlinkFlags flags);
 int varlink_error_append(Buffer *b, const char *error, json_object *parameters);
