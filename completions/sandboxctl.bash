@@ -38,6 +38,14 @@ _sandboxctl_value() {
         esac
 }
 
+# Which word behind get or put: a session, then a file here and one there.
+_sandboxctl_files() {
+        case $2$3 in
+        get1 | put1) _sandboxctl_sessions "$1" ;;
+        get3 | put2) COMPREPLY=($(compgen -f -- "$1")) ;;
+        esac
+}
+
 _sandboxctl() {
         local cur=${COMP_WORDS[COMP_CWORD]} prev= verb= options= word i
         local _sandboxctl_program=$1 _sandboxctl_remote=
@@ -61,7 +69,7 @@ _sandboxctl() {
                 if [[ $cur == -* ]]; then
                         _sandboxctl_words "$cur" "-H --host --socket --json --no-ask-password --version --help"
                 else
-                        _sandboxctl_words "$cur" "run list top show stats set kill freeze thaw interrupt history events audit envs doctor reload"
+                        _sandboxctl_words "$cur" "run list top show stats set kill freeze thaw interrupt history get put events audit envs doctor reload"
                 fi
                 return
                 ;;
@@ -86,6 +94,9 @@ _sandboxctl() {
                 _sandboxctl_sessions "$cur"
                 _sandboxctl_words "$cur" "memory= cpus= processes= cpu-weight= io-read= io-write="
                 [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
+                ;;
+        get | put)
+                _sandboxctl_files "$cur" "$verb" $((COMP_CWORD - i))
                 ;;
         audit) _sandboxctl_words "$cur" verify ;;
         esac

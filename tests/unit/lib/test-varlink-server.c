@@ -335,3 +335,73 @@ Test(varlink_server, large_messages_both_ways) {
         cr_assert_not_null(reply);
         cr_assert_eq(strlen(reply), size - strlen("\"method\":\"test.unit.Echo\","));
 }
+
+static unsigned n_drained, n_destroyed;
+
+static void on_drained(VarlinkLink *l, void *userdata) {
+        cr_assert_eq(varlink_link_queued(l), 0);
+        cr_assert_eq(userdata, &fixture);
+        n_drained++;
+}
+
+Test(varlink_server, is_told_when_replies_are_taken) {
+        _cleanup_close_ int fd = fixture_connect(&fixture);
+        _cleanup_free_ char *text = malloc(MIB), *message = NULL;
+        bool hangup;
+
+        memset(text, ' ', MIB);
+        text[0] = '{';
+        text[MIB - 1] = '}';
+        cr_assert(fixture_send_message(&fixture, fd, CALL("Park", ",\"more\":true")));
+        varlink_link_on_drained(fixture.parked, on_drained, &fixture);
+        cr_assert_eq(varlink_notify_text(fixture.parked, text, MIB), 0);
+        cr_assert_gt(varlink_link_queued(fixture.parked), 0);
+        cr_assert_eq(n_drained, 0);
+        message = fixture_receive(&fixture, fd, &hangup);
+        cr_assert(strstr(message, ",\"continues\":true}"));
+        cr_assert_eq(n_drained, 1);
+
+        cr_assert_eq(varlink_notify_text(fixture.parked, "{}", 2), 0);
+        fixture_expect(&fixture, fd, "{\"parameters\":{},\"continues\":true}");
+        cr_assert_eq(varlink_reply(fixture.parked, NULL), 0);
+        fixture_expect(&fixture, fd, "{\"parameters\":{}}");
+        cr_assert_eq(varlink_notify_text(fixture.parked, "{}", 2), -EBUSY);
+        cr_assert_eq(n_drained, 1, "only after something was queued, and while the call runs");
+        cr_assert(fixture_send_message(&fixture, fd, CALL("Park", "")));
+        cr_assert_eq(varlink_notify_text(fixture.parked, "{}", 2), -EINVAL);
+}
+
+static void destroy(void *object) {
+        cr_assert_eq(object, &fixture);
+        n_destroyed++;
+}
+
+static void destroy_another(void *object) {
+        n_destroyed += 100;
+}
+
+Test(varlink_server, an_object_lives_as_long_as_the_connection) {
+        int fd = fixture_connect(&fixture);
+        VarlinkLink *link;
+
+        cr_assert(fixture_send_message(&fixture, fd, CALL("Park", "")));
+        link = varlink_link_ref(fixture.parked);
+        cr_assert_null(varlink_link_object(link, destroy));
+        varlink_link_set_object(link, &fixture, destroy);
+        cr_assert_eq(varlink_reply(link, NULL), 0);
+        fixture_expect(&fixture, fd, "{\"parameters\":{}}");
+        cr_assert_eq(varlink_link_object(link, destroy), &fixture);
+        cr_assert_null(varlink_link_object(link, destroy_another), "of somebody else's");
+
+        varlink_link_set_object(link, &fixture, destroy_another);
+        cr_assert_eq(n_destroyed, 1);
+        varlink_link_set_object(link, &fixture, destroy);
+        cr_assert_eq(n_destroyed, 101);
+        fd = safe_close(fd);
+        fixture_pump(&fixture);
+        cr_assert_eq(n_destroyed, 102);
+        cr_assert_null(varlink_link_object(link, destroy));
+        varlink_link_set_object(link, &fixture, destroy);
+        cr_assert_eq(n_destroyed, 103, "too late");
+        (void) varlink_link_unref(link);
+}
