@@ -112,7 +112,7 @@ Test(turn_values, depth) {
                 cr_assert_eq(turn->values.bad_result, depth > TURN_RESULT_DEPTH_MAX);
 
                 cr_assert_eq(turn_reply_append(turn, &reply), 0);
-                cr_assert_eq(varlink_reply_append_text(&message, buffer_data(&reply), buffer_size(&reply)), 0);
+                cr_assert_eq(varlink_reply_append_text(&message, buffer_data(&reply), buffer_size(&reply), 0), 0);
                 cr_assert_eq(varlink_reply_parse(buffer_data(&message), buffer_size(&message) - 1, &parsed), 0);
                 varlink_reply_done(&parsed);
         }
@@ -162,7 +162,7 @@ Test(turn_values, largest_reply_fits) {
         cr_assert_not_null(turn->values.result);
 
         cr_assert_eq(turn_reply_append(turn, &reply), 0);
-        cr_assert_eq(varlink_reply_append_text(&message, buffer_data(&reply), buffer_size(&reply)), 0);
+        cr_assert_eq(varlink_reply_append_text(&message, buffer_data(&reply), buffer_size(&reply), 0), 0);
 }
 
 Test(turn_values, files_and_what_was_dropped) {

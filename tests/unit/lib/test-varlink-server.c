@@ -367,6 +367,7 @@ Test(varlink_server, is_told_when_replies_are_taken) {
         fixture_expect(&fixture, fd, "{\"parameters\":{}}");
         cr_assert_eq(varlink_notify_text(fixture.parked, "{}", 2), -EBUSY);
         cr_assert_eq(n_drained, 1, "only after something was queued, and while the call runs");
+        fixture.parked = varlink_link_unref(fixture.parked);
         cr_assert(fixture_send_message(&fixture, fd, CALL("Park", "")));
         cr_assert_eq(varlink_notify_text(fixture.parked, "{}", 2), -EINVAL);
 }
