@@ -49,4 +49,12 @@ EMBED("driver_node",
       FILE_TEXT("agent/drivers/node-source.js")
       ".ascii \")(), (\"\n"
       FILE_TEXT("agent/drivers/node-output.js")
-      ".ascii \")())\"\n");
+      ".ascii \")(), (\"\n"
+      FILE_TEXT("agent/drivers/node-operate.js")
+      ".ascii \")((\"\n"
+      FILE_TEXT("agent/drivers/node-state.js")
+      ".ascii \"), (\"\n"
+      FILE_TEXT("agent/drivers/node-restore.js")
+      ".ascii \"), (\"\n"
+      FILE_TEXT("agent/drivers/node-list.js")
+      ".ascii \")))\"\n");

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The node driver: one node process that runs turn after turn and keeps its state (see driver-protocol.h).
- * This file is a function, called with what node-source.js and node-output.js give. The agent starts them as
- *
- *     node -e "(node.js)((node-source.js)(), (node-output.js)())"
+ * This file is a function, called with what node-source.js, node-output.js and node-operate.js give.
  *
  * Theory of operation. Code runs in V8's REPL mode, which only the inspector offers: let and class can be
  * declared again and await may stand anywhere. The inspector session lives no longer than the synchronous
@@ -24,7 +22,7 @@
  * emitted. Not covered: import() inside of eval() and Function(), nextTick callbacks without end, and our
  * own frames in a stack that the code itself prints.
  */
-(source, output) => {
+(source, output, operations) => {
         'use strict';
 
         const { Buffer, Error, Number, process, RegExp, setImmediate, String, URL } = globalThis;
@@ -67,6 +65,7 @@
 
         let turn = null;                        /* the one that runs, until its report is out */
         let turns = 0;
+        let operating = false;
         let received = Buffer.alloc(0);
 
         /* ---- running code ---- */
@@ -142,8 +141,14 @@
                 const name = String(specifier);
                 const relative = regexpExec(/^\.{0,2}\//, name) !== null;
 
-                return import(relative ? new URL(name, pathToFileURL(`${cwd()}/`)).href : name, options);
+                const found = relative ? new URL(name, pathToFileURL(`${cwd()}/`)).href : name;
+                const module = await import(found, options);
+
+                operations.remember(module, found);
+                return module;
         };
+
+        const driver = { __proto__: null, session, bridge: BRIDGE, run: evaluate, importModule };
 
         /* ---- turns ---- */
 
@@ -199,23 +204,33 @@
                 turnNext();
         });
 
-        /* Starts the next turn if all of it has come: a line "execute TOKEN LENGTH", then the code. */
+        /* Signals and callbacks of earlier turns mean nothing to it. */
+        const operationStart = (verb, token, payload) => {
+                operating = true;
+                operations.operate(driver, verb, stringSplit(payload, '\n'), () => {
+                        operating = false;
+                        controlWrite(`done ${token} 0 kept\n`);
+                        turnNext();
+                });
+        };
+
+        /* Starts what is next if all of it has come: a line "VERB TOKEN LENGTH", then the code or payload. */
         const turnNext = () => {
                 const end = bufferIndexOf(received, '\n');
 
-                if (turn !== null || end < 0)
+                if (turn !== null || operating || end < 0)
                         return;
                 const words = stringSplit(bufferToString(received, 'latin1', 0, end), ' ');
                 const rest = end + 1 + Number(words[2]);
 
-                if (words[0] !== 'execute' || !(rest > end))
+                if (!(rest > end))
                         return controlLost();
                 if (received.length < rest)
                         return;
                 const code = bufferToString(received, 'utf8', end + 1, rest);
 
                 received = bufferSubarray(received, rest);
-                turnStart(words[1], code);
+                (words[0] === 'execute' ? turnStart(words[1], code) : operationStart(words[0], words[1], code));
         };
 
         /* ---- the end of the process, as code sees it ---- */
@@ -254,6 +269,8 @@
 
         /* First resume(), then the report: SIGINT may come as soon as that is out. */
         process.exit = function exit(code = process.exitCode) {
+                if (operating)
+                        controlLost();
                 const catchable = isAmongImmediates();
 
                 if (!catchable)
@@ -370,12 +387,13 @@
         control.on('error', controlLost);
 
         Object.defineProperty(globalThis, BRIDGE, {
-                value: Object.freeze({ __proto__: null, import: importModule, run: runAction }),
+                value: Object.freeze({ __proto__: null, import: importModule, run: runAction, take: operations.take }),
         });
         /* What -e leaves: the name of no file, and our text, which a cluster would run again. */
         delete globalThis.__filename;
         delete process._eval;
         process.execArgv = [];
+        operations.begin();
 
         restore();
         controlWrite('ready\n');

@@ -65,7 +65,9 @@ class Driver:
             text = (f"{text}{read('bash-start.sh')}[[ __sandbox_seldom ]] || : <<'__sandbox_seldom'\n"
                     f"{read('bash-state.sh')}{read('bash-list.sh')}__sandbox_seldom\n")
         if self.kind == "node":
-            text = f"({text})(({read('node-source.js')})(), ({read('node-output.js')})())"
+            seldom = ", ".join(f"({read(f'node-{name}.js')})" for name in ("state", "restore", "list"))
+            text = (f"({text})(({read('node-source.js')})(), ({read('node-output.js')})(), "
+                    f"({read('node-operate.js')})({seldom}))")
         ours, theirs = socket.socketpair()
         out_r, out_w = os.pipe()
         err_r, err_w = os.pipe()
