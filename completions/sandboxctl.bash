@@ -30,6 +30,7 @@ _sandboxctl_value() {
         --user) COMPREPLY=($(compgen -u -- "$cur")) ;;
         --timeout | --memory | --cpus | --lines | --expect | -d | -n) ;;
         --file) COMPREPLY=($(compgen -f -- "$cur")) ;;
+        --pictures) COMPREPLY=($(compgen -d -- "$cur")) ;;
         -e | --env) _sandboxctl_environments "$cur" ;;
         -i | --interpreter) _sandboxctl_words "$cur" "python bash node" ;;
         -s | --session) _sandboxctl_sessions "$cur" ;;
@@ -73,7 +74,7 @@ _sandboxctl() {
                 fi
                 return
                 ;;
-        run) options="-e --env -i --interpreter -s --session --timeout --memory --cpus" ;;
+        run) options="-e --env -i --interpreter -s --session --timeout --memory --cpus --pictures" ;;
         list | show | stats | set) options=-a ;;
         history) options="-a --replay" ;;
         top) options="-a -b -d -n" ;;

@@ -70,6 +70,7 @@ complete -c sandboxctl -n '__sandboxctl_verb_is run' -s s -l session -x -a '(__s
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -l timeout -x -d 'Seconds for the turn'
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -l memory -x -d 'Memory limit in MB'
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -l cpus -x -d 'CPU limit'
+complete -c sandboxctl -n '__sandboxctl_verb_is run' -l pictures -x -a '(__fish_complete_directories)' -d 'Where to write pictures'
 complete -c sandboxctl -n '__sandboxctl_verb_is history' -l replay -x -d 'Run the turns again in a new session'
 
 set -l several kill freeze thaw interrupt

@@ -12,12 +12,14 @@
 #include "ctl/die.h"
 #include "ctl/format.h"
 #include "ctl/run-call.h"
+#include "ctl/run-values.h"
 #include "ctl/verbs.h"
 #include "lib/agent-protocol.h"
 #include "lib/text.h"
 
 typedef struct RunArguments {
         const char *environment, *interpreter, *session;
+        const char *pictures; /* directory, or NULL */
         uint64_t timeout_usec, memory_mb;
         double cpus;
         const char *code; /* "-": standard input */
@@ -37,6 +39,7 @@ static RunArguments parse_arguments(int argc, char *argv[]) {
                 ARG_TIMEOUT = 0x100,
                 ARG_MEMORY,
                 ARG_CPUS,
+                ARG_PICTURES,
         };
         static const struct option options[] = {
                 { "env", required_argument, NULL, 'e' },
@@ -45,6 +48,7 @@ static RunArguments parse_arguments(int argc, char *argv[]) {
                 { "timeout", required_argument, NULL, ARG_TIMEOUT },
                 { "memory", required_argument, NULL, ARG_MEMORY },
                 { "cpus", required_argument, NULL, ARG_CPUS },
+                { "pictures", required_argument, NULL, ARG_PICTURES },
                 {},
         };
         RunArguments a = {};
@@ -72,6 +76,9 @@ static RunArguments parse_arguments(int argc, char *argv[]) {
                         break;
                 case ARG_CPUS:
                         a.cpus = parse_cpus(optarg);
+                        break;
+                case ARG_PICTURES:
+                        a.pictures = optarg;
                         break;
                 default:
                         die_usage("run: bad option");
@@ -169,8 +176,14 @@ int verb_run(Context *c, int argc, char *argv[]) {
         r = run_call(c, p, !c->json, &reply);
         if (r != 0)
                 return r;
-        if (!c->json)
-                return print_result(reply.parameters);
-        print_json(reply.parameters);
-        return EXIT_SUCCESS;
+        if (a.pictures)
+                r = write_pictures(reply.parameters, a.pictures);
+        if (c->json) {
+                print_json(reply.parameters);
+                return r;
+        }
+
+        if (r == 0)
+                print_values(reply.parameters, a.pictures);
+        return print_result(reply.parameters) ?: r;
 }

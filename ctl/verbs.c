@@ -5,7 +5,8 @@
 #include "ctl/verbs.h"
 
 const Verb verbs[] = {
-        { "run", "[-e ENV] [-i INTERPRETER] [-s SESSION] [--timeout S] [--memory MB] [--cpus N] (CODE | -)",
+        { "run",
+          "[-e ENV] [-i INTERPRETER] [-s SESSION] [--timeout S] [--memory MB] [--cpus N] [--pictures DIR] (CODE | -)",
           "run code, in a session or in a sandbox of its own", verb_run },
         { "list", "[-a]", "your sessions, or everyone's", verb_list },
         { "top", "[-ab] [-d SECONDS] [-n N]", "the sessions as they change; h shows its keys", verb_top },

@@ -401,3 +401,51 @@ def test_replies_of_another_version(programs, reply):
         client = Client(os.path.join(root, "socket"), programs)
         serve(client.sock, VERSION, b'{"parameters":' + reply.encode() + b"}\0")
         assert client.ctl("list").returncode == 0
+
+
+# Pictures, result, files
+
+PICTURES = ("import struct, zlib\n"
+            "def part(kind, data):\n"
+            "    return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))\n"
+            "png = (b'\\x89PNG\\r\\n\\x1a\\n' + part(b'IHDR', struct.pack('>IIBBBBB', 1, 1, 8, 0, 0, 0, 0))\n"
+            "       + part(b'IDAT', zlib.compress(bytes(2))) + part(b'IEND', b''))\n"
+            "sandbox.image(png); sandbox.image(b'<svg/>'); sandbox.result({'n': [1, '\\x1b']})\n"
+            "import os; os.makedirs('out', exist_ok=True); open('out/a b.txt', 'w').write('12'); print('text')")
+
+
+def test_values_are_told_beside_the_output(ctl, name):
+    done = ctl("run", "-e", "python", "-s", name, PICTURES)
+    assert done.returncode == 0 and done.stdout == "text\n"
+    assert done.stderr.splitlines() == [
+        'sandboxctl: result: {"n":[1,"\\u001b"]}',
+        "sandboxctl: picture 1: image/png, 67 B (use --pictures DIR)",
+        "sandboxctl: picture 2: image/svg+xml, 6 B (use --pictures DIR)",
+        "sandboxctl: file /workspace/out/a b.txt, 2 B"]
+    assert ctl("run", "-e", "python", "-s", name, "print(1)").stderr == ""
+
+
+def test_pictures_become_files(ctl, ctl_json, name, tmp_path):
+    directory = tmp_path / "pictures"
+    victim = tmp_path / "victim"
+    victim.write_text("kept")
+    directory.mkdir()
+    (directory / "turn-1-1.png").symlink_to(victim)
+    done = ctl("run", "-e", "python", "-s", name, "--pictures", str(directory), PICTURES)
+    assert done.returncode == 0 and f"picture 1: {directory}/turn-1-1.png, 67 B" in done.stderr
+    assert (directory / "turn-1-1.png").read_bytes().startswith(b"\x89PNG") and victim.read_text() == "kept"
+    assert (directory / "turn-1-2.svg").read_bytes() == b"<svg/>"
+
+    status, reply = ctl_json("run", "-e", "python", "-s", name, "--pictures", str(tmp_path / "new"), PICTURES)
+    assert status == 0 and reply["images"] == 2 and [p["type"] for p in reply["pictures"]] == ["image/png", "image/svg+xml"]
+    assert reply["result"] == {"n": [1, "\x1b"]}
+    assert reply["outputs"] == [{"path": "/workspace/out/a b.txt", "bytes": 2}]
+    assert sorted(os.listdir(tmp_path / "new")) == ["turn-2-1.png", "turn-2-2.svg"]
+
+
+def test_pictures_that_cannot_be_written(ctl, name, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = ctl("run", "-e", "python", "-s", name, "--pictures", str(tmp_path / "file" / "x"), PICTURES)
+    assert done.returncode == 1 and "cannot make the directory" in done.stderr and done.stdout == "text\n"
+    assert ctl("run", "-e", "python", "--pictures", str(tmp_path / "none"), "1").returncode == 0
+    assert not (tmp_path / "none").exists()
