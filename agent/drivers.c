@@ -50,6 +50,8 @@ EMBED("driver_node",
       ".ascii \")(), (\"\n"
       FILE_TEXT("agent/drivers/node-output.js")
       ".ascii \")(), (\"\n"
+      FILE_TEXT("agent/drivers/node-values.js")
+      ".ascii \")(), (\"\n"
       FILE_TEXT("agent/drivers/node-operate.js")
       ".ascii \")((\"\n"
       FILE_TEXT("agent/drivers/node-state.js")

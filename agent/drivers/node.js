@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The node driver: one node process that runs turn after turn and keeps its state (see driver-protocol.h).
- * This file is a function, called with what node-source.js, node-output.js and node-operate.js give.
+ * This file is a function, called with what node-source.js, node-output.js, node-values.js and node-operate.js
+ * give.
  *
  * Theory of operation. Code runs in V8's REPL mode, which only the inspector offers: let and class can be
  * declared again and await may stand anywhere. The inspector session lives no longer than the synchronous
@@ -22,7 +23,7 @@
  * emitted. Not covered: import() inside of eval() and Function(), nextTick callbacks without end, and our
  * own frames in a stack that the code itself prints.
  */
-(source, output, operations) => {
+(source, output, values, operations) => {
         'use strict';
 
         const { Buffer, Error, Number, process, RegExp, setImmediate, String, URL } = globalThis;
@@ -197,9 +198,12 @@
 
         const turnReport = () => output.drain(() => {
                 const { token, status } = turn;
+                const given = values.take(token);
 
                 turn = null;
                 process.exitCode = undefined;
+                if (given !== null)
+                        controlWrite(given);
                 controlWrite(`done ${token} ${status} kept\n`);
                 turnNext();
         });

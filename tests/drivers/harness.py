@@ -66,7 +66,7 @@ class Driver:
                     f"{read('bash-state.sh')}{read('bash-list.sh')}__sandbox_seldom\n")
         if self.kind == "node":
             seldom = ", ".join(f"({read(f'node-{name}.js')})" for name in ("state", "restore", "list"))
-            text = (f"({text})(({read('node-source.js')})(), ({read('node-output.js')})(), "
+            text = (f"({text})(({read('node-source.js')})(), ({read('node-output.js')})(), ({read('node-values.js')})(), "
                     f"({read('node-operate.js')})({seldom}))")
         ours, theirs = socket.socketpair()
         out_r, out_w = os.pipe()
