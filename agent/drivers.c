@@ -27,6 +27,7 @@ EMBED("driver_python",
 /* Nor does bash parse the other half when it starts: it is the text of a command that never runs. */
 EMBED("driver_bash",
       FILE_TEXT("agent/drivers/bash.sh")
+      FILE_TEXT("agent/drivers/bash-values.sh")
       FILE_TEXT("agent/drivers/bash-start.sh")
       ".ascii \"[[ __sandbox_seldom ]] || : <<'__sandbox_seldom'\\n\"\n"
       FILE_TEXT("agent/drivers/bash-state.sh")

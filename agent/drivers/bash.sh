@@ -76,6 +76,7 @@ __sandbox_report() {
         builtin local __sandbox_reported
         __sandbox_reported=$__sandbox_token     # not by builtin local, which splits words and minds set -k
         __sandbox_token=
+        [[ ! -s /dev/shm/.sandbox-result-$$ ]] || __sandbox_send_result
         [[ ! $__sandbox_reported ]] ||
                 builtin printf '\ndone %s %d %s\n' "$__sandbox_reported" "$__sandbox_status" "$1" >&77 ||
                 __sandbox_end

@@ -62,7 +62,7 @@ class Driver:
         if self.kind == "python":       # as agent/drivers.c puts them together
             text = "".join(f"{name.upper()} = r'''{read(f'python-{name}.py')}'''\n" for name in PYTHON_PARTS) + text
         if self.kind == "bash":
-            text = (f"{text}{read('bash-start.sh')}[[ __sandbox_seldom ]] || : <<'__sandbox_seldom'\n"
+            text = (f"{text}{read('bash-values.sh')}{read('bash-start.sh')}[[ __sandbox_seldom ]] || : <<'__sandbox_seldom'\n"
                     f"{read('bash-state.sh')}{read('bash-list.sh')}__sandbox_seldom\n")
         if self.kind == "node":
             seldom = ", ".join(f"({read(f'node-{name}.js')})" for name in ("state", "restore", "list"))
