@@ -82,7 +82,8 @@ __sandbox_list_functions() {
                 __sandbox_line=${__sandbox_line#declare -* }
                 case $__sandbox_line in
                 '' | __sandbox_*) builtin continue ;;
-                sandbox-result) [[ $(builtin declare -f sandbox-result) != */.sandbox-result-* ]] || builtin continue ;;
+                sandbox-result)
+                        [[ $(builtin declare -f sandbox-result) != */.sandbox-result-* ]] || builtin continue ;;
                 trap) [[ $(builtin declare -f trap) != *__sandbox_set_traps* ]] || builtin continue ;;
                 esac
                 __sandbox_names+=("$__sandbox_line")

@@ -23,7 +23,8 @@ __sandbox_send_result() {
         builtin local LC_ALL=C                  # a length is in bytes
         if { builtin read -r && [[ $REPLY == "$__sandbox_reported" ]] &&
                 { builtin read -r -N 300000 __sandbox_text || builtin :; }; } <"/dev/shm/.sandbox-result-$$"; then
-                builtin printf '\nvalue %s result %d\n%s' "$__sandbox_reported" "${#__sandbox_text}" "$__sandbox_text" >&77
+                builtin printf '\nvalue %s result %d\n%s' \
+                        "$__sandbox_reported" "${#__sandbox_text}" "$__sandbox_text" >&77
         fi
         builtin : >|"/dev/shm/.sandbox-result-$$"
 }
