@@ -3,8 +3,8 @@
 # The last part of the bash driver: the start, of the first shell and of those that it executes in its place. It
 # follows bash.sh.
 
-readonly -f __sandbox_next __sandbox_mend __sandbox_report __sandbox_send_result __sandbox_receive __sandbox_recall __sandbox_end \
-        __sandbox_operate __sandbox_apart __sandbox_learn __sandbox_operated \
+readonly -f __sandbox_next __sandbox_mend __sandbox_report __sandbox_receive __sandbox_recall __sandbox_end \
+        __sandbox_send_result __sandbox_operate __sandbox_apart __sandbox_learn __sandbox_operated \
         __sandbox_signal __sandbox_leave __sandbox_resume __sandbox_replace __sandbox_write \
         __sandbox_write_state __sandbox_write_lines __sandbox_resumed __sandbox_wrap_trap \
         __sandbox_set_traps __sandbox_name_signal __sandbox_bad_signal __sandbox_list_traps
