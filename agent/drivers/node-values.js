@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What turns of node give back besides text. This file is a function: called once, it makes the global `sandbox`,
- * and gives take(). Values collect here and go out with the turn's report, whole: whether they are too large is
+ * and gives before(). Values collect here and go out with the turn's report, whole: whether they are too large is
  * the agent's to say.
  */
 () => {
@@ -72,21 +72,22 @@
 
         Object.defineProperty(globalThis, 'sandbox', { value: sandbox, writable: true, configurable: true });
 
-        /* All that the turn has given, as the agent reads it; null when there is nothing. */
-        const take = (token) => {
+        /* All that the turn has given, as the agent reads it, and then the report. */
+        const before = (token, report) => {
                 const pieces = [];
 
                 if (values.length === 0)
-                        return null;
+                        return report;
                 for (let i = 0; i < values.length; i++) {
                         const { kind, data } = values[i];
 
                         pieces[2 * i] = bufferFrom(`value ${token} ${kind} ${data.length}\n`);
                         pieces[2 * i + 1] = data;
                 }
+                pieces[pieces.length] = bufferFrom(report);
                 values = [];
                 return bufferConcat(pieces);
         };
 
-        return { take };
+        return { before };
 }

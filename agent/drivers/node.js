@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The node driver: one node process that runs turn after turn and keeps its state (see driver-protocol.h).
- * This file is a function, called with what node-source.js, node-output.js, node-values.js and node-operate.js
- * give.
+ * This file is a function, called with what node-source.js, -output.js, -values.js and -operate.js give.
  *
  * Theory of operation. Code runs in V8's REPL mode, which only the inspector offers: let and class can be
  * declared again and await may stand anywhere. The inspector session lives no longer than the synchronous
@@ -198,13 +197,10 @@
 
         const turnReport = () => output.drain(() => {
                 const { token, status } = turn;
-                const given = values.take(token);
 
                 turn = null;
                 process.exitCode = undefined;
-                if (given !== null)
-                        controlWrite(given);
-                controlWrite(`done ${token} ${status} kept\n`);
+                controlWrite(values.before(token, `done ${token} ${status} kept\n`));
                 turnNext();
         });
 
