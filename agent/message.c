@@ -140,6 +140,7 @@ static const char *const obstacle_names[_CHECKPOINT_OBSTACLE_MAX] = {
         [CHECKPOINT_NOT_FORKED] = "fork",
         [CHECKPOINT_THREADS] = "threads",
         [CHECKPOINT_LOCKED] = "lock",
+        [CHECKPOINT_NOT_WORTH_IT] = "short",
 };
 
 static void write_gone(JsonWriter *w, unsigned gone) {

@@ -42,10 +42,11 @@ int request_parse(const char *payload, size_t size, ExecuteRequest *ret);
 
 /* Why a turn that lost the state had no checkpoint to go back to. */
 typedef enum CheckpointObstacle {
-        CHECKPOINT_NO_OBSTACLE,         /* none was asked for: off, or not worth it */
+        CHECKPOINT_NO_OBSTACLE,
         CHECKPOINT_NOT_FORKED = PARK_NOT_FORKED,
         CHECKPOINT_THREADS = PARK_THREADS,
         CHECKPOINT_LOCKED = PARK_LOCKED,
+        CHECKPOINT_NOT_WORTH_IT,        /* in mode auto, after short turns */
         _CHECKPOINT_OBSTACLE_MAX,
 } CheckpointObstacle;
 

@@ -38,7 +38,9 @@ static int turn_ask_checkpoint(Turn *t, Interpreter *i) {
 void turn_note_state(Turn *t) {
         Checkpoints *c = &t->interpreter->checkpoints;
 
-        if (t->result.lost)
+        if (t->result.lost && c->obstacle == CHECKPOINT_NO_OBSTACLE && t->checkpoint_mode == CHECKPOINTS_AUTO)
+                t->result.obstacle = CHECKPOINT_NOT_WORTH_IT;
+        else if (t->result.lost)
                 t->result.obstacle = c->obstacle;
         else if (!t->result.rolled_back)
                 c->state_turn = t->id;
@@ -74,7 +76,7 @@ static void turn_on_checkpoint_made(Turn *t, Interpreter *i, int status) {
                 c->obstacle = CHECKPOINT_NO_OBSTACLE;
                 checkpoints_limit_memory(c, i->pid, t->checkpoint_bytes);
         } else {
-                c->obstacle = status > 0 && status < _CHECKPOINT_OBSTACLE_MAX ? (CheckpointObstacle) status
+                c->obstacle = status == PARK_THREADS || status == PARK_LOCKED ? (CheckpointObstacle) status
                                                                               : CHECKPOINT_NOT_FORKED;
                 /* What it takes is for the living. */
                 if (c->obstacle == CHECKPOINT_NOT_FORKED && c->n > 0)

@@ -90,7 +90,7 @@ static void on_value_frame(AgentLink *l, const Frame *f) {
         }
 }
 
-static void on_event_frame(AgentLink *l, const Frame *f) {
+static void on_hello_event(AgentLink *l, json_object *o) {
         struct {
                 const char *event, *version;
                 uint64_t protocol;
@@ -101,14 +101,9 @@ static void on_event_frame(AgentLink *l, const Frame *f) {
                 { "version", JSON_KIND_STRING, offsetof(typeof(p), version), JSON_MANDATORY },
                 {},
         };
-        _cleanup_json_ json_object *o = NULL;
         AgentHello hello = {};
-        int r;
 
-        r = json_parse(f->payload, f->size, &o, NULL);
-        if (r >= 0)
-                r = json_dispatch(o, table, JSON_UNKNOWN_IGNORE, &p, NULL);
-        if (r < 0 || l->hello || !streq(p.event, "hello")) {
+        if (json_dispatch(o, table, JSON_UNKNOWN_IGNORE, &p, NULL) < 0 || !streq(p.event, "hello")) {
                 agent_link_fault(l, "it sent a malformed event");
                 return;
         }
@@ -130,6 +125,20 @@ static void on_event_frame(AgentLink *l, const Frame *f) {
         if (l->attached)
                 l->turn = hello.turn;
         l->handlers->on_hello(l, &hello, l->userdata);
+}
+
+static void on_event_frame(AgentLink *l, const Frame *f) {
+        uint64_t turns[AGENT_CHECKPOINTS_MAX];
+        _cleanup_json_ json_object *o = NULL;
+        size_t n;
+
+        if (json_parse(f->payload, f->size, &o, NULL) < 0)
+                return agent_link_fault(l, "it sent a malformed event");
+        if (!l->hello)
+                return on_hello_event(l, o);
+        if (agent_parse_checkpoints(o, turns, &n) < 0)
+                return agent_link_fault(l, "it sent a malformed event");
+        l->handlers->on_checkpoints(l, turns, n, l->userdata);
 }
 
 /* Each is answered once, also those that were given up. */
@@ -297,17 +306,21 @@ int agent_link_attach(AgentLink *l) {
 
 int agent_link_execute(AgentLink *l, const AgentRequest *request) {
         uint8_t frame_header[FRAME_HEADER_SIZE];
-        char head[FRAME_HEADER_SIZE + 256];
+        char head[FRAME_HEADER_SIZE + 320], checkpoints[64] = "";
         int n, r;
 
         assert(l->turn == 0 && !l->resync);
 
+        if (request->checkpoints)
+                (void) snprintf(checkpoints, sizeof(checkpoints), ",\"checkpoints\":\"%s\",\"checkpoint_mb\":%" PRIu64,
+                                request->checkpoints, request->checkpoint_mb);
         n = snprintf(head + FRAME_HEADER_SIZE, sizeof(head) - FRAME_HEADER_SIZE,
                      "{\"type\":\"execute\",\"interpreter\":\"%s\",\"timeout_ms\":%" PRIu64
-                     ",\"origin\":\"%s\"%s%s%s}",
+                     ",\"origin\":\"%s\"%s%s%s%s}",
                      interpreter_to_string(request->interpreter),
                      MAX(request->timeout_usec / USEC_PER_MSEC, UINT64_C(1)), request->origin,
-                     request->tag ? ",\"tag\":\"" : "", request->tag ?: "", request->tag ? "\"" : "");
+                     request->tag ? ",\"tag\":\"" : "", request->tag ?: "", request->tag ? "\"" : "",
+                     checkpoints);
         assert(n > 0 && (size_t) n < sizeof(head) - FRAME_HEADER_SIZE);
 
         /* The object's terminating NUL is the separator that the protocol wants. */

@@ -38,6 +38,10 @@ typedef struct AgentResult {
         uint64_t signal;
         bool timed_out, interrupted, restarted, late;
         bool lost; /* the interpreter's state */
+        bool rolled_back;        /* to that after an earlier turn, in the course of this one */
+        uint64_t rolled_back_to; /* which; or that it was begun with, because the interpreter was gone; 0: neither */
+        bool pipes_gone, children_gone, threads_gone; /* what that state does not have */
+        const char *obstacle;    /* NULL, or when lost one of AGENT_OBSTACLES; static */
         AgentOutputResult output[_OUTPUT_STREAM_MAX];
         uint64_t duration_usec;
         const char *full;  /* NULL, or one of AGENT_PLACES; static */
@@ -67,6 +71,8 @@ typedef struct AgentRequest {
         Interpreter interpreter;
         uint64_t timeout_usec;
         const char *origin, *tag;
+        const char *checkpoints; /* the mode; static; NULL: none are made */
+        uint64_t checkpoint_mb;  /* what they may take */
         const char *code;
         size_t size;
 } AgentRequest;
@@ -87,6 +93,8 @@ typedef struct AgentLinkHandlers {
         void (*on_value)(AgentLink *l, AgentValueKind kind, const char *data, size_t size, void *userdata);
         void (*on_result)(AgentLink *l, const AgentResult *result, void *userdata);
         void (*on_operated)(AgentLink *l, uint64_t id, const AgentOperated *operated, void *userdata);
+        /* The turns whose state python can go back to, the oldest first; at most AGENT_CHECKPOINTS_MAX. */
+        void (*on_checkpoints)(AgentLink *l, const uint64_t *turns, size_t n, void *userdata);
         /* The agent is gone or broke the protocol; why is a static sentence. Nothing follows. */
         void (*on_lost)(AgentLink *l, const char *why, void *userdata);
 } AgentLinkHandlers;

@@ -65,7 +65,7 @@ static int parse_out(json_object *array, AgentResult *ret) {
 int agent_parse_result(json_object *o, AgentResult *ret) {
         struct {
                 AgentResult result;
-                const char *state, *full;
+                const char *state, *full, *obstacle;
                 json_object *stdout_object, *stderr_object, *out;
         } p = { .state = "kept" };
         static const JsonField table[] = {
@@ -74,6 +74,11 @@ int agent_parse_result(json_object *o, AgentResult *ret) {
                 { "timed_out", JSON_KIND_BOOL, offsetof(typeof(p), result.timed_out) },
                 { "interrupted", JSON_KIND_BOOL, offsetof(typeof(p), result.interrupted) },
                 { "state", JSON_KIND_STRING, offsetof(typeof(p), state) },
+                { "rolled_back_to", JSON_KIND_UINT, offsetof(typeof(p), result.rolled_back_to) },
+                { "pipes_gone", JSON_KIND_BOOL, offsetof(typeof(p), result.pipes_gone) },
+                { "children_gone", JSON_KIND_BOOL, offsetof(typeof(p), result.children_gone) },
+                { "threads_gone", JSON_KIND_BOOL, offsetof(typeof(p), result.threads_gone) },
+                { "obstacle", JSON_KIND_STRING, offsetof(typeof(p), obstacle) },
                 { "restarted", JSON_KIND_BOOL, offsetof(typeof(p), result.restarted) },
                 { "late", JSON_KIND_BOOL, offsetof(typeof(p), result.late) },
                 { "stdout", JSON_KIND_OBJECT, offsetof(typeof(p), stdout_object) },
@@ -97,8 +102,18 @@ int agent_parse_result(json_object *o, AgentResult *ret) {
 
         if (streq(p.state, "lost"))
                 p.result.lost = true;
+        else if (streq(p.state, "rolled_back"))
+                p.result.rolled_back = true;
         else if (!streq(p.state, "kept"))
                 return -EINVAL;
+
+        if (p.result.rolled_back_to > INT64_MAX || (p.result.rolled_back && p.result.rolled_back_to == 0))
+                return -EINVAL;
+        if (p.obstacle) {
+                p.result.obstacle = agent_obstacle_find(p.obstacle);
+                if (!p.result.obstacle)
+                        return -EINVAL;
+        }
 
         if (p.full) {
                 p.result.full = agent_place_find(p.full);
@@ -116,6 +131,38 @@ int agent_parse_result(json_object *o, AgentResult *ret) {
                 return r;
 
         *ret = p.result;
+        return 0;
+}
+
+int agent_parse_checkpoints(json_object *o, uint64_t ret_turns[AGENT_CHECKPOINTS_MAX], size_t *ret_n) {
+        struct {
+                const char *event, *interpreter;
+                json_object *turns;
+        } p = {};
+        static const JsonField table[] = {
+                { "event", JSON_KIND_STRING, offsetof(typeof(p), event), JSON_MANDATORY },
+                { "interpreter", JSON_KIND_STRING, offsetof(typeof(p), interpreter), JSON_MANDATORY },
+                { "turns", JSON_KIND_ARRAY, offsetof(typeof(p), turns), JSON_MANDATORY },
+                {},
+        };
+        size_t n;
+        int r;
+
+        r = json_dispatch(o, table, JSON_UNKNOWN_REFUSE, &p, NULL);
+        if (r < 0)
+                return r;
+        n = json_object_array_length(p.turns);
+        if (!streq(p.event, "checkpoints") || !streq(p.interpreter, "python") || n > AGENT_CHECKPOINTS_MAX)
+                return -EINVAL;
+
+        for (size_t i = 0; i < n; i++) {
+                json_object *turn = json_object_array_get_idx(p.turns, i);
+
+                if (!json_object_is_type(turn, json_type_int) || json_object_get_int64(turn) < 0)
+                        return -EINVAL;
+                ret_turns[i] = (uint64_t) json_object_get_int64(turn);
+        }
+        *ret_n = n;
         return 0;
 }
 

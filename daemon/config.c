@@ -42,6 +42,8 @@ static int read_on_disconnect(const ConfigReader *r, const ConfigPlace *place, j
 static int read_background_jobs(const ConfigReader *r, const ConfigPlace *place, json_object *value,
                                 void *target);
 
+static int read_checkpoints(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
+
 static const ConfigField session_fields[] = {
         { "idle_timeout_seconds", CONFIG_SECONDS, offsetof(Config, session.bounds.idle_usec), 0.01,
           LIMITS_SECONDS_CEILING, true },
@@ -55,6 +57,7 @@ static const ConfigField session_fields[] = {
           LIMITS_SECONDS_CEILING, true },
         { "on_disconnect", CONFIG_OTHER, .read = read_on_disconnect },
         { "background_jobs", CONFIG_OTHER, .read = read_background_jobs },
+        { "checkpoints", CONFIG_OTHER, .read = read_checkpoints },
         {}
 };
 
@@ -116,6 +119,22 @@ static int read_background_jobs(const ConfigReader *r, const ConfigPlace *place,
         return read_choice(r, place, value, "freeze", "keep-awake", &((Config *) target)->session.jobs_keep_awake);
 }
 
+static int read_checkpoints(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        static const char *const modes[] = { "auto", "always", "never" };
+        const char *s;
+        int e;
+
+        e = config_read_string(r, place, value, &s);
+        if (e < 0)
+                return e;
+        for (size_t i = 0; i < ELEMENTSOF(modes); i++)
+                if (streq(s, modes[i])) {
+                        ((Config *) target)->session.checkpoints = modes[i];
+                        return 0;
+                }
+        return config_error(r, place, "must be \"auto\", \"always\" or \"never\"");
+}
+
 static int read_require_limits(const ConfigReader *r, const ConfigPlace *place, json_object *value,
                                void *target) {
         return read_bool(r, place, value, &((Config *) target)->require_limits);
@@ -169,6 +188,7 @@ static int config_new(Config **ret) {
                 .max = limits_builtin_max,
                 .session = {
                         .standby_usec = 900 * USEC_PER_SEC,
+                        .checkpoints = "auto",
                         .bounds = {
                                 .idle_usec = 8 * 3600 * USEC_PER_SEC,
                                 .lifetime_usec = 24 * 3600 * USEC_PER_SEC,
@@ -278,6 +298,8 @@ static int write_session(json_object *o, const Config *c) {
         if (r >= 0)
                 r = json_put_string(session, "background_jobs",
                                     c->session.jobs_keep_awake ? "keep-awake" : "freeze");
+        if (r >= 0)
+                r = json_put_string(session, "checkpoints", c->session.checkpoints);
         return r < 0 ? r : json_put_object(o, "session", TAKE_PTR(session));
 }
 

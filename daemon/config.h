@@ -22,6 +22,7 @@ typedef struct Config {
                 uint64_t reclaim_usec;          /* how long a session is frozen before memory is taken back */
                 bool end_on_disconnect;
                 bool jobs_keep_awake;           /* live background jobs are not idle */
+                const char *checkpoints;        /* "auto", "always" or "never"; static */
         } session;
         struct {
                 uint64_t sessions_max;

@@ -32,7 +32,9 @@ static void session_record_turn(Session *s, Turn *t) {
         session_note_turn(s, t);
         if (t->told)
                 return;
-        session_event_turn(s, t, t->timed_out ? "timed-out" : t->lost ? "state-lost" : NULL);
+        session_event_turn(s, t, t->timed_out ? "timed-out" : t->lost          ? "state-lost"
+                                               : t->rolled_back ? "rolled-back"
+                                                                : NULL);
 
         s->interpreters = t->lost ? s->interpreters & ~(1U << t->interpreter) : s->interpreters | 1U << t->interpreter;
         session_hits_after_turn(s, t);
@@ -190,6 +192,13 @@ static void on_operated(AgentLink *l, uint64_t id, const AgentOperated *operated
         session_on_operated(userdata, operated);
 }
 
+static void on_checkpoints(AgentLink *l, const uint64_t *turns, size_t n, void *userdata) {
+        Session *s = userdata;
+
+        memcpy(s->checkpoints, turns, n * sizeof(*turns));
+        s->n_checkpoints = n;
+}
+
 static void on_lost(AgentLink *l, const char *why, void *userdata) {
         session_turns_lose_agent(userdata, why);
 }
@@ -200,5 +209,6 @@ const AgentLinkHandlers session_agent_handlers = {
         .on_value = on_value,
         .on_result = on_result,
         .on_operated = on_operated,
+        .on_checkpoints = on_checkpoints,
         .on_lost = on_lost,
 };

@@ -13,6 +13,9 @@
 /* How long a jail whose agent is of no use may take to end by itself. */
 #define SESSION_FAULT_USEC USEC_PER_SEC
 
+/* What copies of python may take of the session's memory: one part in so many. */
+#define CHECKPOINT_SHARE 4U
+
 static void session_queue_push(Session *s, Turn *t) {
         t->next = NULL;
         if (s->queue_last)
@@ -84,6 +87,11 @@ static uint64_t session_turn_timeout(const Session *s, const Turn *t) {
         return MIN(t->timeout_usec, MAX(left, BOUND_TURN_USEC_MIN));
 }
 
+/* A turn without a session is the only one: there is nothing to go back for. */
+static const char *session_checkpoint_mode(const Session *s, const Turn *t) {
+        return s->name && t->interpreter == INTERPRETER_PYTHON ? s->manager->config->session.checkpoints : NULL;
+}
+
 void session_turns_dispatch(Session *s) {
         Turn *t;
         int r;
@@ -111,6 +119,8 @@ void session_turns_dispatch(Session *s) {
                                                          .timeout_usec = session_turn_timeout(s, t),
                                                          .origin = session_origin_to_string(t->origin),
                                                          .tag = t->tag,
+                                                         .checkpoints = session_checkpoint_mode(s, t),
+                                                         .checkpoint_mb = s->limits.memory_mb / CHECKPOINT_SHARE,
                                                          .code = t->code,
                                                          .size = t->code_size,
                                          });

@@ -89,6 +89,8 @@ typedef struct Session {
         uint64_t frozen_realtime;  /* state FROZEN: since when, and by whom */
         uid_t frozen_by;
         unsigned interpreters;       /* bits: those that have run and, as far as a turn told, live */
+        uint64_t checkpoints[AGENT_CHECKPOINTS_MAX]; /* turns whose state python can go back to, the oldest first */
+        size_t n_checkpoints;        /* each is a process */
         sd_event_source *timer;
         uint64_t timer_at; /* when it will fire; USEC_INFINITY: not armed */
 

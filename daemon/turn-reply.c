@@ -47,7 +47,7 @@ int turn_output_to_json(OutputStream stream, const char *text, size_t size, json
 static const char *turn_state(const Turn *t) {
         if (t->origin == SESSION_ORIGIN_EPHEMERAL)
                 return "none";
-        return t->lost ? "lost" : "kept";
+        return t->lost ? "lost" : t->rolled_back ? "rolled_back" : "kept";
 }
 
 static void write_per_stream(JsonWriter *w, const Turn *t) {
@@ -105,6 +105,8 @@ int turn_reply_append(const Turn *t, Buffer *b) {
 static const char *fate(const AgentResult *result, bool ephemeral) {
         if (ephemeral)
                 return "";
+        if (result->rolled_back)
+                return ""; /* describe_rollback() says it */
         return result->lost ? " Its variables and imports are lost, files in /workspace are kept; the next "
                               "turn starts a new one."
                             : " State was kept.";
@@ -120,16 +122,66 @@ static int describe_end(Turn *t, const AgentResult *result) {
                                 "Timed out after %g s%s.%s Ask for a longer timeout, or start long work in "
                                 "the background and look at it in a later turn.",
                                 (double) t->timeout_usec / USEC_PER_SEC,
-                                result->lost ? "; it ignored the interrupt, so the interpreter was killed"
-                                             : " and was interrupted",
+                                result->lost || result->rolled_back
+                                                ? "; it ignored the interrupt, so the interpreter was killed"
+                                                : " and was interrupted",
                                 what);
         if (result->interrupted)
                 return turn_add_notice(t, "Interrupted on request.%s", what);
         if (result->signal > 0)
                 return turn_add_notice(t, "%s was ended by %s.%s", name,
                                        signal_name((int) result->signal) ?: "a signal", what);
-        if (result->lost)
+        if (result->lost || result->rolled_back)
                 return turn_add_notice(t, "%s ended with code %d.%s", name, (int) result->exit_code, what);
+        return 0;
+}
+
+/* What a state that was gone back to cannot have. */
+static int describe_gone(Turn *t, const AgentResult *result) {
+        int r = 0;
+
+        if (result->pipes_gone)
+                r = turn_add_notice(t, "Pipes and sockets that were open then are closed.");
+        if (r >= 0 && result->children_gone)
+                r = turn_add_notice(t, "Processes that it had started can no longer be waited for: poll() of one "
+                                       "says 0.");
+        if (r >= 0 && result->threads_gone)
+                r = turn_add_notice(t, "Its threads are gone; a lock that one of them held is never released.");
+        return r;
+}
+
+static int describe_rollback(Turn *t, const AgentResult *result) {
+        const char *name = interpreter_to_string(t->interpreter);
+        int r;
+
+        if (result->rolled_back_to == 0)
+                return 0;
+        if (result->rolled_back)
+                r = turn_add_notice(t,
+                                    "The state is that after turn %" PRIu64 " again. Files that were written since, "
+                                    "and processes that were started, stay as they are.",
+                                    result->rolled_back_to);
+        else
+                r = turn_add_notice(t,
+                                    "%s had ended since its last turn: this turn began with the state after turn "
+                                    "%" PRIu64 ".",
+                                    name, result->rolled_back_to);
+        return r < 0 ? r : describe_gone(t, result);
+}
+
+/* Why a lost state could not be had back. */
+static int describe_obstacle(Turn *t, const AgentResult *result) {
+        static const char *const reasons[][2] = {
+                { "short", "the turns before it were too short to pay for one; with \"checkpoints\": \"always\" in "
+                           "the configuration there is one after each" },
+                { "threads", "threads were running" },
+                { "lock", "it held the lock of a file, as of a database in a transaction" },
+                { "fork", "there was no room for another process" },
+        };
+
+        for (size_t i = 0; result->lost && result->obstacle && i < ELEMENTSOF(reasons); i++)
+                if (streq(result->obstacle, reasons[i][0]))
+                        return turn_add_notice(t, "There was no checkpoint to go back to: %s.", reasons[i][1]);
         return 0;
 }
 
@@ -186,7 +238,7 @@ static int describe_values(Turn *t, const AgentResult *result) {
 int turn_describe_result(Turn *t, const AgentResult *result) {
         int r;
 
-        if (result->restarted) {
+        if (result->restarted && result->rolled_back_to == 0) {
                 r = turn_add_notice(t, "A new %s was started for this turn, because the last one had ended.",
                                     interpreter_to_string(t->interpreter));
                 if (r < 0)
@@ -194,6 +246,10 @@ int turn_describe_result(Turn *t, const AgentResult *result) {
         }
 
         r = describe_end(t, result);
+        if (r >= 0)
+                r = describe_rollback(t, result);
+        if (r >= 0 && t->origin != SESSION_ORIGIN_EPHEMERAL)
+                r = describe_obstacle(t, result);
         if (r < 0)
                 return r;
 

@@ -214,6 +214,7 @@ int turn_take_result(Turn *t, const AgentResult *result) {
         t->signal = (int) result->signal;
         t->timed_out = result->timed_out;
         t->lost = result->lost;
+        t->rolled_back = result->rolled_back_to > 0;
         t->full = result->full;
         t->duration_usec = result->duration_usec;
 

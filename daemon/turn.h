@@ -81,6 +81,7 @@ struct Turn {
         int signal;
         bool timed_out;
         bool lost;
+        bool rolled_back; /* its state is that after an earlier turn, or was when it began */
         const char *full; /* place without room; static; NULL: none */
         uint64_t duration_usec;
 };

@@ -48,9 +48,7 @@
  *                 "pipes_gone":bool, "children_gone":bool, "threads_gone":bool,
  *                                             what it had and lacks since: open pipes, sockets and terminals; the
  *                                             means to wait for its child processes; threads
- *                 "obstacle":null|"fork"|"threads"|"lock",
- *                                             when lost: why there was no checkpoint, if one was tried last: no room
- *                                             for a process; threads; locks of files
+ *                 "obstacle":null|one of AGENT_OBSTACLES,     when lost: why there was no checkpoint
  *                 "restarted":bool,           a new interpreter process was started for this turn because an
  *                                             earlier one had been lost
  *                 "late":bool,                output begins with what background processes wrote between turns
@@ -135,6 +133,18 @@ static inline const char *agent_place_find(const char *name) {
 }
 
 #define AGENT_CHECKPOINTS_MAX 4U
+/* Why there is no checkpoint: turns were too short; no room for a process; threads; locks of files. */
+#define AGENT_OBSTACLES "short", "fork", "threads", "lock"
+
+/* The same as one of them, static; NULL: none of them. */
+static inline const char *agent_obstacle_find(const char *name) {
+        static const char *const obstacles[] = { AGENT_OBSTACLES };
+
+        for (size_t i = 0; i < ELEMENTSOF(obstacles); i++)
+                if (streq(name, obstacles[i]))
+                        return obstacles[i];
+        return NULL;
+}
 
 /* Why an operation failed: there is no such file or place; it may not be done so; no room is left; more than a cap
  * allows; the file system; a turn runs; anything else. */

@@ -196,6 +196,8 @@ static void render_trailer(Buffer *b, const Turn *t, PicturesShown pictures) {
                 emit(b, " · state lost");
         else if (streq(t->state, "rolled_back"))
                 emit(b, " · state rolled back");
+        else if (streq(t->state, "rolled_back"))
+                emit(b, " · state rolled back");
         render_images(b, pictures.shown, "");
         render_images(b, pictures.hidden, " not shown");
         emit(b, " · ");

@@ -114,6 +114,12 @@ static void on_result(AgentLink *l, const AgentResult *result, void *userdata) {
         begin_turn(p);
 }
 
+static void on_checkpoints(AgentLink *l, const uint64_t *turns, size_t n, void *userdata) {
+        assert_se(n <= AGENT_CHECKPOINTS_MAX);
+        for (size_t i = 0; i < n; i++)
+                assert_se(turns[i] <= INT64_MAX);
+}
+
 static void on_operated(AgentLink *l, uint64_t id, const AgentOperated *operated, void *userdata) {
         Peer *p = userdata;
 
@@ -128,6 +134,7 @@ static const AgentLinkHandlers handlers = {
         .on_output = on_output,
         .on_value = on_value,
         .on_result = on_result,
+        .on_checkpoints = on_checkpoints,
         .on_operated = on_operated,
         .on_lost = on_lost,
 };

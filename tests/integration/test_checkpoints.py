@@ -257,7 +257,7 @@ def test_short_turns_get_none(auto):
         run(auto, "x = 1")
     assert auto.checkpoints == []
     t = auto.turn("import os; os._exit(1)")
-    assert t.state == "lost" and "obstacle" not in t.result
+    assert t.state == "lost" and t.obstacle == "short"
 
 
 def test_a_long_turn_gets_one(auto):

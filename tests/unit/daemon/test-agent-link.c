@@ -74,6 +74,15 @@ static void on_operated(AgentLink *l, uint64_t id, const AgentOperated *operated
         maybe_free();
 }
 
+static uint64_t last_checkpoints[AGENT_CHECKPOINTS_MAX];
+static size_t n_checkpoints;
+
+static void on_checkpoints(AgentLink *l, const uint64_t *turns, size_t n, void *userdata) {
+        memcpy(last_checkpoints, turns, n * sizeof(*turns));
+        n_checkpoints = n;
+        maybe_free();
+}
+
 /* Nothing follows it: the owner frees the link, as the session does. */
 static void on_lost(AgentLink *l, const char *why, void *userdata) {
         n_lost++;
@@ -87,6 +96,7 @@ static const AgentLinkHandlers handlers = {
         .on_value = on_value,
         .on_result = on_result,
         .on_operated = on_operated,
+        .on_checkpoints = on_checkpoints,
         .on_lost = on_lost,
 };
 
@@ -378,6 +388,38 @@ Test(agent_link, malformed_hellos) {
         }
 }
 
+#define CHECKPOINTS(turns) "{\"event\":\"checkpoints\",\"interpreter\":\"python\",\"turns\":" turns "}"
+
+Test(agent_link, checkpoints) {
+        say(AGENT_FRAME_EVENT, 0, HELLO);
+        say(AGENT_FRAME_EVENT, 0, CHECKPOINTS("[3,9,10,11]"));
+        cr_assert_eq(n_checkpoints, 4);
+        cr_assert(last_checkpoints[0] == 3 && last_checkpoints[3] == 11);
+        say(AGENT_FRAME_EVENT, 0, CHECKPOINTS("[]"));
+        cr_assert_eq(n_checkpoints, 0);
+        cr_assert_eq(n_lost, 0);
+}
+
+Test(agent_link, malformed_checkpoints) {
+        static const char *const payloads[] = {
+                HELLO, "", "[]", "{\"event\":\"checkpoints\"}", CHECKPOINTS("3"), CHECKPOINTS("[1,2,3,4,5]"),
+                CHECKPOINTS("[-1]"), CHECKPOINTS("[1.5]"), CHECKPOINTS("[\"1\"]"), CHECKPOINTS("[null]"),
+                "{\"event\":\"checkpoints\",\"interpreter\":\"bash\",\"turns\":[]}",
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(payloads); i++) {
+                say(AGENT_FRAME_EVENT, 0, HELLO);
+                say(AGENT_FRAME_EVENT, 0, payloads[i]);
+                check_fault(payloads[i]);
+        }
+}
+
+Test(agent_link, result_that_went_back) {
+        begin_turn();
+        say(AGENT_FRAME_RESULT, 1, RESULT_WITH("1", "0", "\"rolled_back\"", OUTPUT, ",\"rolled_back_to\":3,\"pipes_gone\":true"));
+        cr_assert(last.rolled_back && last.rolled_back_to == 3 && last.pipes_gone && !last.children_gone);
+}
+
 Test(agent_link, hello_of_another_protocol) {
         say(AGENT_FRAME_EVENT, 0, "{\"event\":\"hello\",\"protocol\":0,\"version\":\"x\"}");
         cr_assert_not_null(strstr(last_why, "sandbox-agent is too old"));
@@ -486,6 +528,8 @@ Test(agent_link, malformed_results) {
                 RESULT_WITH("0", "0", "\"\"", OUTPUT, ""),
                 RESULT_WITH("0", "0", "\"Kept\"", OUTPUT, ""),
                 RESULT_WITH("0", "0", "true", OUTPUT, ""),
+                RESULT_WITH("0", "0", "\"rolled_back\"", OUTPUT, ""),
+                RESULT_WITH("0", "0", "\"lost\"", OUTPUT, ",\"obstacle\":\"rain\""),
                 RESULT_WITH("0", "0", "\"kept\"", "[]", ""),
                 "{\"exit_code\":0}", "{\"duration_us\":5}",
                 RESULT_WITH("0", "0", "\"kept\"", "{\"bytes\":0,\"omitted\":-1,\"dropped\":0,\"file\":null}", ""),

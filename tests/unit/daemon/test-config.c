@@ -60,6 +60,7 @@ Test(config, builtin) {
         cr_assert(isinf(c->user.cpus_max));
         cr_assert(c->require_limits);
         cr_assert_not(c->session.jobs_keep_awake);
+        cr_assert_str_eq(c->session.checkpoints, "auto");
         cr_assert_eq(c->audit.max_mb, 16);
         cr_assert_eq(c->audit.keep, 8);
         cr_assert_not(c->audit.log_code);
@@ -75,7 +76,8 @@ Test(config, everything) {
                 "           \"processes\": 100 },\n"
                 "  \"session\": { \"idle_timeout_seconds\": 0, \"max_lifetime_seconds\": 0.25,\n"
                 "               \"standby_after_seconds\": 7, \"on_disconnect\": \"end\",\n"
-                "               \"reclaim_after_seconds\": 60, \"background_jobs\": \"keep-awake\" },\n"
+                "               \"reclaim_after_seconds\": 60, \"background_jobs\": \"keep-awake\",\n"
+                "               \"checkpoints\": \"always\" },\n"
                 "  \"require_limits\": false,\n"
                 "  \"user\": { \"max_sessions\": 3, \"max_connections\": 4, \"max_memory_mb\": 1000,\n"
                 "            \"max_processes\": 2000, \"max_cpus\": 1.5 },\n"
@@ -96,6 +98,7 @@ Test(config, everything) {
         cr_assert(c->session.end_on_disconnect);
         cr_assert_eq(c->session.reclaim_usec, 60 * USEC_PER_SEC);
         cr_assert(c->session.jobs_keep_awake);
+        cr_assert_str_eq(c->session.checkpoints, "always");
         cr_assert_not(c->require_limits);
         cr_assert_eq(c->user.memory_mb_max, 1000);
         cr_assert_eq(c->user.processes_max, 2000);
@@ -195,6 +198,8 @@ Test(config, wrong_types) {
                "F: session.on_disconnect: must be \"keep\" or \"end\"");
         refuse("{\"session\":{\"background_jobs\":\"kill\"}}",
                "F: session.background_jobs: must be \"freeze\" or \"keep-awake\"");
+        refuse("{\"session\":{\"checkpoints\":\"often\"}}",
+               "F: session.checkpoints: must be \"auto\", \"always\" or \"never\"");
         refuse("{\"require_limits\":\"no\"}", "F: require_limits: must be true or false");
 }
 

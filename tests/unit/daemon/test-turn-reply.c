@@ -150,6 +150,31 @@ Test(turn_reply, exited) {
                      "the next turn starts a new one.");
 }
 
+Test(turn_reply, rolled_back) {
+        take(&(AgentResult) { .exit_code = 139, .signal = SIGSEGV, .rolled_back = true, .rolled_back_to = 4,
+                              .pipes_gone = true, .children_gone = true, .threads_gone = true });
+        check_member("state", "rolled_back");
+        check_notice("python was ended by SIGSEGV.\n"
+                     "The state is that after turn 4 again. Files that were written since, and processes that were "
+                     "started, stay as they are.\n"
+                     "Pipes and sockets that were open then are closed.\n"
+                     "Processes that it had started can no longer be waited for: poll() of one says 0.\n"
+                     "Its threads are gone; a lock that one of them held is never released.");
+}
+
+Test(turn_reply, begun_with_an_older_state) {
+        take(&(AgentResult) { .restarted = true, .rolled_back_to = 4 });
+        check_member("state", "rolled_back");
+        check_notice("python had ended since its last turn: this turn began with the state after turn 4.");
+}
+
+Test(turn_reply, no_checkpoint) {
+        take(&(AgentResult) { .exit_code = 5, .lost = true, .obstacle = "threads" });
+        check_notice("python ended with code 5. Its variables and imports are lost, files in /workspace are kept; "
+                     "the next turn starts a new one.\n"
+                     "There was no checkpoint to go back to: threads were running.");
+}
+
 Test(turn_reply, restarted_and_late) {
         take(&(AgentResult) { .restarted = true, .late = true });
         check_notice("A new python was started for this turn, because the last one had ended.\n"
