@@ -217,7 +217,7 @@ static int describe_values(Turn *t, const AgentResult *result) {
 
         if (result->values_dropped > 0)
                 r = turn_add_notice(t,
-                                    "%" PRIu64 " pictures or results were left out: a picture may have 2 MB, a result "
+                                    "Pictures or results left out: %" PRIu64 ". A picture may have 2 MB, a result "
                                     "256 kB, and a turn 16 of them with 4 MB in all. Write what is larger to files in "
                                     "/workspace/out of a session.",
                                     result->values_dropped);
@@ -227,10 +227,12 @@ static int describe_values(Turn *t, const AgentResult *result) {
                                     "an integer of more than 64 bits or the same key twice.",
                                     TURN_RESULT_DEPTH_MAX);
         if (r >= 0 && t->values.bad_pictures > 0)
-                r = turn_add_notice(t, "%u pictures were left out: they are not of the type that they were given as.",
+                r = turn_add_notice(t, "Pictures left out: %u. They are not of the type that they were given as.",
                                     t->values.bad_pictures);
         if (r >= 0 && result->out_more > 0 && t->origin != SESSION_ORIGIN_EPHEMERAL)
-                r = turn_add_notice(t, "%" PRIu64 " more files in /workspace/out are new or have changed.",
+                r = turn_add_notice(t,
+                                    "Files in /workspace/out that are new or have changed, and are not named: "
+                                    "%" PRIu64 ".",
                                     result->out_more);
         return r;
 }

@@ -98,6 +98,19 @@ def test_result_that_was_not_fetched(service):
     assert d.show("a")["idle_usec"] > 0
 
 
+def test_values_that_were_not_fetched(service):
+    """The agent tells them again, to one daemon after the other."""
+    d = service()
+    d.run("sandbox.image(b'\\xff\\xd8\\xff' + bytes(700000)); sandbox.result([1])\n"
+          "import os, time; os.mkdir('out'); _ = open('out/a', 'w').write('1'); time.sleep(0.5)", "a", "python", answer_after_ms=0)
+    d.wait_busy("a", False)
+    d.restart()
+    d.restart()
+    reply = d.call("Wait", session="a", project="/test")
+    assert reply["result"] == [1] and [p["type"] for p in reply["pictures"]] == ["image/jpeg"]
+    assert len(reply["pictures"][0]["data"]) == 933340 and reply["outputs"] == [{"path": "/workspace/out/a", "bytes": 1}]
+
+
 def test_much_output_in_a_crash(service):
     d = service()
     d.run("yes | head -c 300000; echo err >&2; until [ -e go ]; do sleep 0.05; done; echo END", "a", answer_after_ms=0)

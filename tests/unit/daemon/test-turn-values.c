@@ -126,7 +126,7 @@ Test(turn_values, pictures_that_are_none) {
         take_text(AGENT_VALUE_SVG, "");
         finish(&(AgentResult) {});
         check("pictures", "[]");
-        cr_assert(notice_has("5 pictures were left out"));
+        cr_assert(notice_has("Pictures left out: 5."));
 }
 
 Test(turn_values, more_than_an_agent_sends) {
@@ -176,11 +176,11 @@ Test(turn_values, files_and_what_was_dropped) {
         finish(&result);
         check("outputs", "[{\"path\":\"/workspace/out/a b.png\",\"bytes\":5},"
                          "{\"path\":\"/workspace/out/\xc3\xa9\",\"bytes\":0}]");
-        cr_assert(notice_has("84 pictures or results were left out"));
-        cr_assert(notice_has("9 more files in /workspace/out"));
+        cr_assert(notice_has("Pictures or results left out: 84."));
+        cr_assert(notice_has("not named: 9."));
 
         make(SESSION_ORIGIN_EPHEMERAL);
         finish(&result);
         check("outputs", "[]");
-        cr_assert_not(notice_has("9 more files"));
+        cr_assert_not(notice_has("not named"));
 }
