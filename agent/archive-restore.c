@@ -37,7 +37,8 @@ static bool entry_is_ours(struct archive_entry *e) {
         return archive_entry_hardlink(e) || type == AE_IFREG || type == AE_IFDIR || type == AE_IFLNK;
 }
 
-/* The file system refused. Only a full one makes the rest pointless. False: it is. */
+/* The file system refused, of which libarchive makes no more than a warning where it is write(2) that failed. Only a
+ * full one makes the rest pointless. False: it is. */
 static bool disk_failed(struct archive *disk, const char *name, PartReport *report) {
         if (archive_errno(disk) == ENOSPC || archive_errno(disk) == EDQUOT) {
                 part_report_fail(report, "the workspace is full; a larger one is needed for this snapshot");
@@ -56,7 +57,7 @@ static bool restore_data(struct archive *tar, struct archive *disk, const char *
         int r;
 
         while ((r = archive_read_data_block(tar, &data, &size, &offset)) == ARCHIVE_OK)
-                if (archive_write_data_block(disk, data, size, offset) < ARCHIVE_WARN)
+                if (archive_write_data_block(disk, data, size, offset) < ARCHIVE_OK)
                         return disk_failed(disk, name, report);
 
         if (r == ARCHIVE_FATAL) {
@@ -81,11 +82,11 @@ static bool restore_entry(struct archive *tar, struct archive *disk, struct arch
         }
 
         archive_entry_set_perm(e, archive_entry_perm(e) & 0777);
-        if (archive_write_header(disk, e) < ARCHIVE_WARN)
+        if (archive_write_header(disk, e) < ARCHIVE_OK)
                 return disk_failed(disk, name, report);
         if (archive_entry_size(e) > 0 && !restore_data(tar, disk, name, report))
                 return false;
-        return archive_write_finish_entry(disk) >= ARCHIVE_WARN || disk_failed(disk, name, report);
+        return archive_write_finish_entry(disk) == ARCHIVE_OK || disk_failed(disk, name, report);
 }
 
 static void restore_all(struct archive *tar, struct archive *disk, PartReport *report) {
@@ -119,6 +120,6 @@ void archive_restore(int fd, PartReport *report) {
 
         restore_all(tar, disk, report);
         /* Permissions and times of directories come last. */
-        if (archive_write_close(disk) < ARCHIVE_WARN)
+        if (archive_write_close(disk) < ARCHIVE_OK)
                 part_report_skip(report, ".", error_text(disk));
 }

@@ -69,10 +69,11 @@ def become(uid, nproc=None, fsize=None, ignore_sigchld=False):
 
 class Agent:
     """An agent process. fake: which programs are the fake driver; path: where others are; namespace: as pid
-    1 of one; uid, nproc, fsize, ignore_sigchld: what it is started as and with."""
+    1 of one; mounts: a script for a mount namespace of its own, $0 is the workspace; uid, nproc, fsize,
+    ignore_sigchld: what it is started as and with."""
 
-    def __init__(self, fake=("python3",), path=":/usr/bin:/bin", namespace=False, env=None, wait=WAIT, uid=None,
-                 **inherited):
+    def __init__(self, fake=("python3",), path=":/usr/bin:/bin", namespace=False, mounts=None, env=None, wait=WAIT,
+                 uid=None, **inherited):
         self.directory = tempfile.mkdtemp(prefix="nix-sandbox-agent-")
         self.workspace = os.path.join(self.directory, "workspace")
         self.number, self.operation, self.inbox, self.wait = 0, 0, b"", wait
@@ -91,6 +92,9 @@ class Agent:
         command = [AGENT, str(theirs.fileno())]
         if namespace:
             command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"] + command
+        if mounts:
+            command = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", mounts + '; cd "$0"; exec "$@"',
+                       self.workspace] + command
         self.process = subprocess.Popen(
             command, cwd=self.workspace, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
             preexec_fn=lambda: become(uid, **inherited),

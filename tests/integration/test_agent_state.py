@@ -4,6 +4,7 @@ import glob
 import io
 import json
 import os
+import signal
 import stat
 import subprocess
 import tarfile
@@ -326,6 +327,99 @@ def test_restores_that_fail(code, why):
         if code != "pass":
             assert not python["ok"] and why in python["why"]
         assert a.turn("os.write(1, b'x')").out == b"x"
+
+
+def can_mount():
+    return subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not can_mount(), reason="cannot make a mount namespace")
+def test_full_workspace(agent):
+    fill(agent)
+    with open(agent.path("d/big"), "wb") as f:
+        f.write(os.urandom(4 << 20))
+    agent.turn("state = b'of python'")
+    parts = parse(agent.save()[0])
+    stream = make([(n, parts[n].data, parts[n].report) for n in ("workspace", "python")])
+    for options, errors in (("size=1m", "full"), ("nr_inodes=5", "full")):
+        with StateAgent(mounts=f'mount -t tmpfs -o {options} none "$0"') as a:
+            answer = a.restore(stream)
+            assert answer["error"] is None
+            workspace, python = answer["report"]["parts"]
+            assert not workspace["ok"] and errors in workspace["why"] and python["ok"]
+            assert a.turn("os.write(1, state)").out == b"of python"
+
+
+@pytest.mark.skipif(not can_mount(), reason="cannot make a mount namespace")
+@pytest.mark.parametrize("options,why", [("ro", "Read-only file system"), ("nr_inodes=1", "No space left on device"),
+                                         ("nr_inodes=3", "No space left on device")])
+def test_no_place_for_fifos(options, why):
+    with StateAgent(mounts=f'mount -t tmpfs -o {options} none /dev/shm') as a:
+        a.turn("open('kept', 'w').close()")
+        stream, answer = a.save()
+        parts = parse(stream)
+        assert answer["error"] is None and parts["workspace"].report["ok"]
+        assert not parts["python"].report["ok"] and why in parts["python"].report["why"]
+        assert a.ask("variables", interpreter="python")[1]["error"] == (None if "=3" in options else "failed")
+        answer = a.restore(make([("python", b"x", OK)]))
+        assert why in answer["report"]["parts"][0]["why"]
+        assert a.turn("os.write(1, b'x')").out == b"x"
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return [int(p) for p in f.read().split()]
+
+
+def test_processes_that_are_killed(agent):
+    """As by the memory limit: the process that archives costs the workspace, the one that moves bytes the snapshot."""
+    with open(agent.path("big"), "wb") as f:
+        f.write(os.urandom(8 << 20))
+    agent.turn("state = b's'")
+    driver, = children(agent.process.pid)
+    for archiver in (True, False):
+        ours, theirs = os.pipe()
+        agent.operate("save", theirs)
+        worker, = agent.wait_for(lambda: set(children(agent.process.pid)) - {driver})
+        victim, = agent.wait_for(lambda: children(worker))
+        os.kill(victim if archiver else worker, signal.SIGKILL)
+        got = b""
+        while data := os.read(ours, 1 << 20):
+            got += data
+        os.close(ours)
+        answer = agent.operated()
+        if archiver:
+            parts = parse(got)
+            assert answer["error"] is None and parts["python"].report["ok"]
+            assert not parts["workspace"].report["ok"] and "memory" in parts["workspace"].report["why"]
+        else:
+            assert parse(got) is None and (answer["error"], answer["report"]) == ("failed", None)
+            agent.wait_for(lambda: not os.path.exists(f"/proc/{victim}"))
+        assert agent.turn("os.write(1, state)").out == b"s"
+
+
+def test_driver_that_hangs_in_a_restore_is_killed():
+    start = "def on_restore(state, report):\n    time.sleep(1000)"
+    with StateAgent(fake=("python3", "bash"), env={"FAKE_START": start}, wait=60) as a:
+        answer = a.restore(make([("python", b"x" * 100000, OK)]))
+        part, = answer["report"]["parts"]
+        assert (part["ok"], part["why"]) == (False, "it did not begin to read")
+        t = a.turn("os.write(1, b'%d' % os.getpid())")
+        assert t.out and t.restarted
+
+
+def test_saves_leave_nothing_behind(agent):
+    agent.turn("state = b'x' * 100000")
+    agent.save()
+    def private():
+        with open(f"/proc/{agent.process.pid}/smaps_rollup", encoding="ascii") as f:
+            return sum(int(line.split()[1]) for line in f if line.startswith(("Private_Dirty", "Swap:")))
+    before, fds = private(), os.listdir(f"/proc/{agent.process.pid}/fd")
+    for _ in range(30):
+        assert agent.save()[1]["error"] is None
+        agent.ask("variables", interpreter="python")
+    assert os.listdir(f"/proc/{agent.process.pid}/fd") == fds and private() <= before + 16
+    assert len(children(agent.process.pid)) == 1
 
 
 def test_restore_without_the_interpreter():
