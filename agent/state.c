@@ -81,15 +81,17 @@ static bool state_is_waiting(const State *s) {
         return s->asked && s->session > 0 && s->answered_ticks == 0;
 }
 
-/* Whoever still works for the driver that was asked last. */
+/* Whoever still works for the driver that was asked last. In a restore it is the driver, whatever it says: the end of
+ * a stream that broke off looks to it like the end of its state. */
 static void state_stop(State *s) {
         if (!s->asked || s->session == 0)
                 return;
 
-        if (s->answered_ticks > 0)
+        if (s->restores) {
+                if (s->asked->pid == s->session)
+                        interpreter_kill(s->asked);
+        } else if (s->answered_ticks > 0)
                 children_kill_of(&s->copies, s->session, s->asked_ticks, s->answered_ticks);
-        else if (s->restores && s->asked->pid == s->session)
-                interpreter_kill(s->asked);
         else
                 children_kill(s->session, s->asked_ticks);
 }
@@ -178,17 +180,31 @@ static int state_on_deadline(Operation *o) {
         return 0;
 }
 
-/* When the child still runs the operation was given up; else it has told whom to stop, or left in the middle. */
+static int state_on_child(Operation *o, const OperationResult *result) {
+        int r;
+
+        /* What it said last may not have been looked at. */
+        r = state_on_talk(o);
+        if (r < 0)
+                return r;
+        if (!result->error)
+                return operation_end(o, result->report, result->report_size);
+
+        state_stop(o->state);
+        return operation_fail(o, result->error, "%s", result->error_text);
+}
+
+/* While the child still runs the operation is given up. */
 static void state_done(Operation *o) {
         State *s = o->state;
 
         if (!s)
                 return;
 
-        if (o->child.pid > 0)
+        if (o->child.pid > 0) {
                 operation_child_done(&o->child);
-        if (state_is_waiting(s) || s->copies.n > 0)
                 state_stop(s);
+        }
         fifo_directory_remove(s->work.fifos, o->interpreters);
         o->talk = s->talk = safe_close(s->talk);
         free(s);
@@ -301,6 +317,7 @@ static int variable_begin(Operation *o, json_object *request) {
                 .channel = c,                                           \
                 .drivers = true,                                        \
                 .begin = b,                                             \
+                .on_child = state_on_child,                             \
                 .on_talk = state_on_talk,                               \
                 .on_report = state_on_report,                           \
                 .on_interpreter_ended = state_on_interpreter_ended,     \
