@@ -28,7 +28,7 @@ _sandboxctl_value() {
         --socket) COMPREPLY=($(compgen -f -- "$cur")) ;;
         -H | --host) COMPREPLY=($(compgen -A hostname -- "$cur")) ;;
         --user) COMPREPLY=($(compgen -u -- "$cur")) ;;
-        --timeout | --memory | --cpus | --lines | --expect | -d | -n) ;;
+        --timeout | --memory | --cpus | --snapshot | --lines | --expect | -d | -n) ;;
         --file) COMPREPLY=($(compgen -f -- "$cur")) ;;
         --pictures) COMPREPLY=($(compgen -d -- "$cur")) ;;
         -e | --env) _sandboxctl_environments "$cur" ;;
@@ -70,7 +70,7 @@ _sandboxctl() {
                 if [[ $cur == -* ]]; then
                         _sandboxctl_words "$cur" "-H --host --socket --json --no-ask-password --version --help"
                 else
-                        _sandboxctl_words "$cur" "run list top show stats set kill freeze thaw interrupt history get put events audit envs doctor reload"
+                        _sandboxctl_words "$cur" "run list top show stats set kill freeze thaw interrupt history save snapshots restore get put events audit envs doctor reload"
                 fi
                 return
                 ;;
@@ -79,6 +79,8 @@ _sandboxctl() {
         history) options="-a --replay" ;;
         top) options="-a -b -d -n" ;;
         kill | freeze | thaw | interrupt) options="-a --all --user -y --yes" ;;
+        save | snapshots) options=-a ;;
+        restore) options=--snapshot ;;
         events) options="-a -f" ;;
         audit) options="-f --file -n --lines --expect" ;;
         esac
@@ -88,7 +90,7 @@ _sandboxctl() {
                 return
         fi
         case $verb in
-        show | stats | kill | freeze | thaw | interrupt | history) _sandboxctl_sessions "$cur" ;;
+        show | stats | kill | freeze | thaw | interrupt | history | save | snapshots | restore) _sandboxctl_sessions "$cur" ;;
         set)
                 # "memory=" ends a word of bash's.
                 [[ $prev == = || $cur == = ]] && return

@@ -5,6 +5,7 @@
 
 #include "daemon/manager.h"
 #include "daemon/policy.h"
+#include "daemon/snapshot-result.h"
 
 #define API_ERROR(name) "io.nixsandbox." name
 
@@ -47,6 +48,28 @@ uint64_t api_answer_at(uint64_t answer_after_ms);
 int api_refuse_operate(VarlinkLink *link, const Session *s, int error);
 int api_refuse_operation(VarlinkLink *link, const char *session, const char *error, const char *text);
 
+/* What was saved under a name, as far as a new session of it is to have that. */
+typedef struct SnapshotFound {
+        bool exists;
+        bool closed;       /* it was ended by hand */
+        SnapshotInfo info; /* the newest; borrowed until the handler returns */
+} SnapshotFound;
+
+/* 0: *ret is set; 1: the call is kept, and runs again from the top; negative errno. */
+int api_lookup_snapshot(VarlinkLink *link, Manager *m, const char *key, json_object *parameters, VarlinkFlags flags,
+                        SnapshotFound *ret);
+/* Keeps a call until the session of that key has ended. 1, or negative errno. */
+int api_keep_run(VarlinkLink *link, Manager *m, const char *key, json_object *parameters, VarlinkFlags flags);
+/* Some session has. */
+void api_run_again(Manager *m);
+
+/* Whether the peer's uid may have one more session of this size (row R5). 0; 1: refused, and answered. */
+int api_check_caps(VarlinkLink *link, const Manager *m, const Limits *limits);
+/* Of a session for which nobody asks for anything else. */
+Limits api_environment_limits(const Config *c, const Environment *e);
+
+/* BadName. */
+int api_refuse_name(VarlinkLink *link, const char *name);
 /* SessionEnded. */
 int api_refuse_ended(VarlinkLink *link, const char *session, const char *reason);
 
@@ -67,6 +90,9 @@ int vl_method_history(VarlinkLink *link, json_object *parameters, VarlinkFlags f
 
 int vl_method_get(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_put(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
+int vl_method_save(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
+int vl_method_snapshots(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
+int vl_method_restore(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 
 int vl_method_get_version(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_events(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);

@@ -97,6 +97,8 @@ static void on_operated(SessionOperation *op, const char *error, const char *tex
         if (error)
                 return file_put_fail(f, error, text);
 
+        session_save_changed(f->session);
+        session_keep(f->session);
         session_event_file(f->session, "file_put", f->size, varlink_link_peer(f->link)->uid);
         file_put_reply(f);
         file_put_over(f);

@@ -5,18 +5,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "daemon/api-private.h"
-#include "daemon/environment-choice.h"
-#include "daemon/shortage.h"
+#include "daemon/api-target.h"
 #include "lib/log.h"
-
-/* Members of a Run call; what was not asked is NULL, 0 or -1. */
-typedef struct RunParameters {
-        JsonBytes code;
-        const char *environment, *interpreter, *session, *project, *tag;
-        uint64_t timeout_ms, memory_mb, answer_after_ms;
-        double cpus;
-} RunParameters;
 
 static const JsonField run_table[] = {
         { "code", JSON_KIND_BYTES, offsetof(RunParameters, code), JSON_MANDATORY },
@@ -31,10 +21,6 @@ static const JsonField run_table[] = {
         { "answer_after_ms", JSON_KIND_UINT, offsetof(RunParameters, answer_after_ms) },
         {},
 };
-
-static uint64_t usec_from_ms(uint64_t ms) {
-        return ms > UINT64_MAX / USEC_PER_MSEC / 2 ? UINT64_MAX / 2 : ms * USEC_PER_MSEC;
-}
 
 /* 0 asked means at once; not asked means when the turn is over. */
 uint64_t api_answer_at(uint64_t answer_after_ms) {
@@ -71,200 +57,6 @@ static int run_check(VarlinkLink *link, const RunParameters *p) {
         return 1;
 }
 
-static int refuse_choice(VarlinkLink *link, const Manager *m, const RunParameters *p, const Session *s,
-                         int error) {
-        _cleanup_free_ char *quoted = NULL;
-        int r;
-
-        switch ((ChoiceError) error) {
-        case CHOICE_E_NO_ENVIRONMENT:
-                quoted = text_quote(p->environment, NAME_MAX_LENGTH);
-                r = api_error(link, API_ERROR("NoSuchEnvironment"), "environment", p->environment,
-                              "There is no environment %s. 'sandboxctl envs' lists them; python, shell, "
-                              "node and default are always there.",
-                              quoted ?: "");
-                break;
-        case CHOICE_E_NO_INTERPRETER:
-                quoted = text_quote(p->interpreter, NAME_MAX_LENGTH);
-                r = api_error(link, API_ERROR("NoSuchInterpreter"), "interpreter", p->interpreter,
-                              "Environment '%s' has no interpreter %s. There are python, bash and node; environment "
-                              "'default' has all of them.",
-                              p->environment ?: (s ? s->environment->name : ENVIRONMENT_DEFAULT), quoted ?: "");
-                break;
-        case CHOICE_E_MISMATCH:
-                quoted = text_quote(p->environment, NAME_MAX_LENGTH);
-                r = api_error(link, API_ERROR("NoSuchEnvironment"), "environment", p->environment,
-                              "Session '%s' was created with environment '%s', which is not and has not %s. "
-                              "Leave env out, or use another session name.",
-                              s->name ?: s->id, s->environment->name, quoted ?: "");
-                break;
-        default:
-                assert_se(false);
-        }
-        return r < 0 ? r : 1;
-}
-
-static int refuse_sessions(VarlinkLink *link, uint64_t max) {
-        _cleanup_json_ json_object *p = json_object_new_object();
-
-        if (!p || json_put_uint(p, "max", max) < 0 ||
-            json_put_string(p, "message",
-                            "You have as many sessions as user.max_sessions allows. End one with 'sandboxctl "
-                            "kill'.") < 0)
-                return -ENOMEM;
-        (void) varlink_error(link, API_ERROR("TooManySessions"), p);
-        return 0;
-}
-
-/* Whether the peer's uid may have one more session of this size (row R5). */
-static int check_caps(VarlinkLink *link, const Manager *m, uid_t uid, const Limits *limits) {
-        const User *u = user_find(m->users, uid);
-        int r;
-
-        if (!u)
-                return 0;
-        if (u->n_sessions >= m->config->user.sessions_max)
-                r = refuse_sessions(link, m->config->user.sessions_max);
-        else if (m->config->user.memory_mb_max - MIN(m->config->user.memory_mb_max, u->memory_mb) <
-                 limits->memory_mb)
-                r = api_error(link, API_ERROR("LimitExceeded"), "limit", "memory",
-                              "The memory limits of your sessions together would pass user.max_memory_mb. "
-                              "End one with 'sandboxctl kill', or ask for less memory.");
-        else
-                return 0;
-        return r < 0 ? r : 1;
-}
-
-static Limits environment_limits(const Config *c, const Environment *e) {
-        Limits limits = c->defaults;
-
-        if (e->timeout_usec > 0)
-                limits.timeout_usec = e->timeout_usec;
-        if (e->memory_mb > 0)
-                limits.memory_mb = e->memory_mb;
-        if (e->cpus > 0)
-                limits.cpus = e->cpus;
-        return limits;
-}
-
-/* Where a turn will run, and what of the request was changed. */
-typedef struct RunTarget {
-        Session *session;
-        Interpreter interpreter;
-        SessionOrigin origin;
-        uint64_t timeout_usec;
-        char *notice;
-        const char *gone;               /* why an earlier session of the same name ended; static */
-} RunTarget;
-
-static void run_target_done(RunTarget *t) {
-        free(t->notice);
-}
-
-static int run_in_new_session(VarlinkLink *link, Manager *m, const RunParameters *p, RunTarget *ret) {
-        const PeerCred *peer = varlink_link_peer(link);
-        const LimitsRequest ask = {
-                .cpus = p->cpus,
-                .memory_mb = p->memory_mb,
-                .timeout_usec = usec_from_ms(p->timeout_ms),
-        };
-        EnvironmentChoice choice;
-        Limits base, limits, turn;
-        int r;
-
-        if (m->stopping) {
-                r = api_error(link, API_ERROR("StartFailed"), NULL, NULL,
-                              "sandboxd is stopping: try again in a moment.");
-                return r < 0 ? r : 1;
-        }
-
-        r = environment_choose_new(m->config->environments, p->environment, p->interpreter, !!p->session,
-                                   &choice);
-        if (r > 0)
-                return refuse_choice(link, m, p, NULL, r);
-
-        base = environment_limits(m->config, choice.environment);
-        r = limits_apply(&base, &m->config->max, &ask, &turn, &ret->notice);
-        if (r < 0)
-                return r;
-        /* The time asked for is of this turn; later ones have the environment's again. */
-        limits = turn;
-        limits.timeout_usec = MIN(base.timeout_usec, m->config->max.timeout_usec);
-
-        r = check_caps(link, m, peer->uid, &limits);
-        if (r != 0)
-                return r;
-
-        if (p->session)
-                ret->gone = obituaries_take(&m->obituaries, peer->uid, p->project ?: "/", p->session);
-        ret->interpreter = choice.interpreter;
-        ret->origin = p->session ? SESSION_ORIGIN_CREATED : SESSION_ORIGIN_EPHEMERAL;
-        ret->timeout_usec = turn.timeout_usec;
-        r = session_new(m,
-                        &(SessionRequest){
-                                        .peer = peer,
-                                        .name = p->session,
-                                        .project = p->project ?: "/",
-                                        .environment = choice.environment,
-                                        .limits = limits,
-                        },
-                        &ret->session);
-        if (r >= 0)
-                return 0;
-
-        r = api_error(link, API_ERROR("StartFailed"), NULL, NULL, "The session could not be made: %s.%s",
-                      strerror(-r), shortage_advice(r));
-        return r < 0 ? r : 1;
-}
-
-static int run_in_existing_session(VarlinkLink *link, Manager *m, Session *s, const RunParameters *p,
-                                   RunTarget *ret) {
-        const LimitsRequest ask = { .timeout_usec = usec_from_ms(p->timeout_ms) };
-        EnvironmentChoice choice;
-        Limits turn;
-        int r;
-
-        r = environment_choose_existing(s->environment, p->environment, p->interpreter, &choice);
-        if (r > 0)
-                return refuse_choice(link, m, p, s, r);
-        if (s->n_queued >= SESSION_QUEUE_MAX) {
-                r = api_error(link, API_ERROR("Busy"), "session", s->name,
-                              "Session '%s' has %u turns waiting already. Wait for them, or use another "
-                              "session.",
-                              s->name, s->n_queued);
-                return r < 0 ? r : 1;
-        }
-
-        r = limits_apply(&s->limits, &m->config->max, &ask, &turn, &ret->notice);
-        if (r < 0)
-                return r;
-
-        ret->session = s;
-        ret->interpreter = choice.interpreter;
-        ret->origin = SESSION_ORIGIN_RESUMED;
-        ret->timeout_usec = turn.timeout_usec;
-        return 0;
-}
-
-/* Finds or makes the session. 0: *ret is set; 1: refused, and answered. */
-static int run_find_target(VarlinkLink *link, Manager *m, const RunParameters *p, RunTarget *ret) {
-        Session *s;
-        int r;
-
-        if (!p->session)
-                return run_in_new_session(link, m, p, ret);
-
-        if (name_is_valid(p->session)) {
-                s = manager_find_named(m, varlink_link_peer(link)->uid, p->project ?: "/", p->session);
-                if (!s)
-                        return run_in_new_session(link, m, p, ret);
-        }
-        r = api_find_session(link, m,
-                             &(SessionParameters){ .session = p->session, .project = p->project ?: "/" },
-                             SESSION_VERB_RUN, &s);
-        return r != 0 ? r : run_in_existing_session(link, m, s, p, ret);
-}
-
 static int run_start(VarlinkLink *link, const Manager *m, const RunParameters *p, const RunTarget *target,
                      bool stream) {
         _cleanup_(turn_freep) Turn *t = NULL;
@@ -293,8 +85,14 @@ static int run_start(VarlinkLink *link, const Manager *m, const RunParameters *p
         }
 
         if (target->gone) {
-                r = turn_add_notice(t, "The earlier session '%s' has ended: %s. This is a new one and starts empty.",
-                                    s->name, target->gone);
+                r = turn_add_notice(t, "The earlier session '%s' has ended: %s.%s", s->name, target->gone,
+                                    target->restore || target->unrestored ? ""
+                                                                          : " This is a new one and starts empty.");
+                if (r < 0)
+                        return r;
+        }
+        if (target->unrestored) {
+                r = turn_add_notice(t, "%s", target->unrestored);
                 if (r < 0)
                         return r;
         }
@@ -312,7 +110,7 @@ static int run_start(VarlinkLink *link, const Manager *m, const RunParameters *p
 
 int vl_method_run(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
         _cleanup_(run_target_done) RunTarget target = {};
-        RunParameters p = { .answer_after_ms = UINT64_MAX };
+        RunParameters p = { .answer_after_ms = UINT64_MAX, .json = parameters, .flags = flags };
         Manager *m = userdata;
         int r;
 

@@ -58,10 +58,28 @@ int vl_method_show(VarlinkLink *link, json_object *parameters, VarlinkFlags flag
         return 0;
 }
 
+/* What is over already does not come back either. That there is no such session is answered all the same. */
+static void close_ended(VarlinkLink *link, Manager *m, json_object *parameters) {
+        struct {
+                const char *session, *project;
+        } p = {};
+        static const JsonField table[] = {
+                { "session", JSON_KIND_STRING, offsetof(typeof(p), session), JSON_MANDATORY },
+                { "project", JSON_KIND_STRING, offsetof(typeof(p), project) },
+                {},
+        };
+        uid_t uid = varlink_link_peer(link)->uid;
+
+        if (json_dispatch(parameters, table, JSON_UNKNOWN_IGNORE, &p, NULL) >= 0 && name_is_valid(p.session) &&
+            !manager_find_session(m, uid, p.project, p.session, NULL))
+                session_close_snapshots(m, uid, p.project ?: "/", p.session);
+}
+
 int vl_method_kill(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
         Session *s;
         int r;
 
+        close_ended(link, userdata, parameters);
         r = api_session_parameters(link, userdata, parameters, SESSION_VERB_KILL, &s);
         if (r != 0)
                 return MIN(r, 0);
@@ -71,6 +89,8 @@ int vl_method_kill(VarlinkLink *link, json_object *parameters, VarlinkFlags flag
         if (r < 0)
                 return r;
         session_end_by(s, "admin", varlink_link_peer(link)->uid);
+        if (s->name)
+                session_close_snapshots(s->manager, s->user->uid, s->project, s->name);
         return 0;
 }
 

@@ -29,6 +29,9 @@ static const VarlinkMethod methods[] = {
         { "io.nixsandbox.History", vl_method_history },
         { "io.nixsandbox.Get", vl_method_get },
         { "io.nixsandbox.Put", vl_method_put },
+        { "io.nixsandbox.Save", vl_method_save },
+        { "io.nixsandbox.Snapshots", vl_method_snapshots },
+        { "io.nixsandbox.Restore", vl_method_restore },
         { "io.nixsandbox.Events", vl_method_events },
         { "io.nixsandbox.Environments", vl_method_environments },
         { "io.nixsandbox.Doctor", vl_method_doctor },
@@ -51,6 +54,7 @@ static const VarlinkServiceInfo service_info = {
 
 static int on_attach_over(sd_event_source *source, void *userdata) {
         api_wait_again(userdata);
+        api_run_again(userdata);
         return 0;
 }
 
@@ -181,15 +185,13 @@ static int refuse_verb(VarlinkLink *link, const Session *s, SessionVerb verb) {
         return r < 0 ? r : 1;
 }
 
-static int refuse_name(VarlinkLink *link, const char *name) {
+int api_refuse_name(VarlinkLink *link, const char *name) {
         _cleanup_free_ char *quoted = text_quote(name, NAME_MAX_LENGTH);
-        int r;
 
-        r = api_error(link, API_ERROR("BadName"), "name", name,
-                      "%s is no session name: letters, digits, '-' and '_', starting with a letter or digit, at "
-                      "most %u characters.",
-                      quoted ?: "This", NAME_MAX_LENGTH);
-        return r < 0 ? r : 1;
+        return api_error(link, API_ERROR("BadName"), "name", name,
+                         "%s is no session name: letters, digits, '-' and '_', starting with a letter or digit, at "
+                         "most %u characters.",
+                         quoted ?: "This", NAME_MAX_LENGTH);
 }
 
 int api_find_session(VarlinkLink *link, Manager *m, const SessionParameters *p, SessionVerb verb, Session **ret) {
@@ -198,7 +200,7 @@ int api_find_session(VarlinkLink *link, Manager *m, const SessionParameters *p, 
         int r;
 
         if (!name_is_valid(p->session))
-                return refuse_name(link, p->session);
+                return api_refuse_name(link, p->session) < 0 ? -ENOMEM : 1;
 
         s = manager_find_session(m, varlink_link_peer(link)->uid, p->project, p->session, &ambiguous);
         if (ambiguous) {

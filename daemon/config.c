@@ -81,6 +81,19 @@ static const ConfigField audit_fields[] = {
         {}
 };
 
+static int read_enabled(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
+
+static const ConfigField snapshots_fields[] = {
+        { "enabled", CONFIG_OTHER, .read = read_enabled },
+        { "interval_seconds", CONFIG_SECONDS, offsetof(Config, snapshots.interval_usec), 0.01, LIMITS_SECONDS_CEILING,
+          true },
+        { "keep", CONFIG_COUNT, offsetof(Config, snapshots.keep), 1, 1000 },
+        { "max_mb", CONFIG_COUNT, offsetof(Config, snapshots.max_mb), 1, LIMITS_MEMORY_MB_CEILING },
+        { "user_max_mb", CONFIG_COUNT, offsetof(Config, snapshots.user_max_mb), 1, LIMITS_MEMORY_MB_CEILING },
+        { "expire_days", CONFIG_NUMBER, offsetof(Config, snapshots.expire_days), 0.0001, 36500, true },
+        {}
+};
+
 static int read_bool(const ConfigReader *r, const ConfigPlace *place, json_object *value, bool *ret) {
         if (!json_object_is_type(value, json_type_boolean))
                 return config_error(r, place, "must be true or false");
@@ -91,6 +104,10 @@ static int read_bool(const ConfigReader *r, const ConfigPlace *place, json_objec
 
 static int read_log_code(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
         return read_bool(r, place, value, &((Config *) target)->audit.log_code);
+}
+
+static int read_enabled(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        return read_bool(r, place, value, &((Config *) target)->snapshots.enabled);
 }
 
 /* One of two words; *ret says whether it is the second. */
@@ -160,6 +177,10 @@ static int read_audit(const ConfigReader *r, const ConfigPlace *place, json_obje
         return config_read_object(r, place, value, audit_fields, target);
 }
 
+static int read_snapshots(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        return config_read_object(r, place, value, snapshots_fields, target);
+}
+
 static int read_environments(const ConfigReader *r, const ConfigPlace *place, json_object *value,
                              void *target) {
         return config_read_environments(r, place, value, ((Config *) target)->environments);
@@ -171,6 +192,7 @@ static const ConfigField config_fields[] = {
         { "session", CONFIG_OTHER, .read = read_session },
         { "user", CONFIG_OTHER, .read = read_user },
         { "audit", CONFIG_OTHER, .read = read_audit },
+        { "snapshots", CONFIG_OTHER, .read = read_snapshots },
         { "environments", CONFIG_OTHER, .read = read_environments },
         { "require_limits", CONFIG_OTHER, .read = read_require_limits },
         {}
@@ -204,6 +226,14 @@ static int config_new(Config **ret) {
                         .cpus_max = INFINITY,
                 },
                 .audit = { .max_mb = 16, .keep = 8 },
+                .snapshots = {
+                        .enabled = true,
+                        .interval_usec = 300 * USEC_PER_SEC,
+                        .keep = 5,
+                        .max_mb = 1024,
+                        .user_max_mb = 4096,
+                        .expire_days = 7,
+                },
                 .require_limits = true,
         };
         r = environment_table_new(&c->environments);
@@ -315,6 +345,18 @@ static int write_audit(json_object *o, const Config *c) {
         return r < 0 ? r : json_put_object(o, "audit", TAKE_PTR(audit));
 }
 
+static int write_snapshots(json_object *o, const Config *c) {
+        _cleanup_json_ json_object *snapshots = json_object_new_object();
+        int r;
+
+        if (!snapshots)
+                return -ENOMEM;
+        r = json_put_bool(snapshots, "enabled", c->snapshots.enabled);
+        if (r >= 0)
+                r = config_write_fields(snapshots, snapshots_fields, c);
+        return r < 0 ? r : json_put_object(o, "snapshots", TAKE_PTR(snapshots));
+}
+
 json_object *config_to_json(const Config *c) {
         _cleanup_json_ json_object *o = json_object_new_object();
         int r;
@@ -330,6 +372,8 @@ json_object *config_to_json(const Config *c) {
                 r = config_write_object(o, "user", user_fields, c);
         if (r >= 0)
                 r = write_audit(o, c);
+        if (r >= 0)
+                r = write_snapshots(o, c);
         if (r >= 0)
                 r = json_put_bool(o, "require_limits", c->require_limits);
         if (r >= 0)

@@ -37,6 +37,14 @@ typedef struct Config {
                 uint64_t keep;          /* full files kept */
                 bool log_code;          /* the code of turns, too */
         } audit;
+        struct {
+                bool enabled;           /* saved and restored without being asked */
+                uint64_t interval_usec; /* USEC_INFINITY: never */
+                uint64_t keep;          /* of one session */
+                uint64_t max_mb;        /* of one snapshot */
+                uint64_t user_max_mb;   /* of all snapshots of a user */
+                double expire_days;     /* INFINITY: never */
+        } snapshots;
         EnvironmentTable *environments;
 } Config;
 

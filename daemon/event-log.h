@@ -7,7 +7,8 @@
  * to be known of a session goes through event_log_add(), which also hands it to the audit trail.
  *
  * The words of a session's life, in order: session_created, sandbox_started, then exec_turn, frozen, thawed,
- * limit_hit, file_get, file_put as they come, killed, usage_metered, torn_down.
+ * limit_hit, file_get, file_put, saved as they come (restored before the first turn), killed, usage_metered,
+ * torn_down.
  */
 
 #include <sys/types.h>

@@ -16,6 +16,7 @@ struct HistoryEntry {
         uint64_t duration_usec;
         uint64_t time_usec;
         bool truncated;
+        bool restored;
         size_t code_size;
         char code[];
 };
@@ -85,7 +86,7 @@ static int entry_to_json(const HistoryEntry *e, json_object **ret) {
             json_put_bool(o, "code_truncated", e->truncated) < 0 ||
             json_put_int(o, "exit_code", e->exit_code) < 0 ||
             json_put_number(o, "duration_ms", (double) e->duration_usec / USEC_PER_MSEC) < 0 ||
-            json_put_uint(o, "time_usec", e->time_usec) < 0)
+            json_put_uint(o, "time_usec", e->time_usec) < 0 || json_put_bool(o, "restored", e->restored) < 0)
                 return -ENOMEM;
 
         *ret = TAKE_PTR(o);
@@ -119,7 +120,7 @@ static int entry_from_json(History *h, json_object *o) {
                 uint64_t turn, time_usec;
                 const char *interpreter;
                 JsonBytes code;
-                bool truncated;
+                bool truncated, restored;
                 int64_t exit_code;
                 double duration_ms;
         } p = {};
@@ -131,6 +132,7 @@ static int entry_from_json(History *h, json_object *o) {
                 { "exit_code", JSON_KIND_INT, offsetof(typeof(p), exit_code), JSON_MANDATORY },
                 { "duration_ms", JSON_KIND_NUMBER, offsetof(typeof(p), duration_ms), JSON_MANDATORY },
                 { "time_usec", JSON_KIND_UINT, offsetof(typeof(p), time_usec), JSON_MANDATORY },
+                { "restored", JSON_KIND_BOOL, offsetof(typeof(p), restored) },
                 {},
         };
         Interpreter interpreter;
@@ -153,9 +155,11 @@ static int entry_from_json(History *h, json_object *o) {
                                            .duration_usec = (uint64_t) (p.duration_ms * USEC_PER_MSEC),
                                            .time_usec = p.time_usec,
                                    });
-        if (r >= 0 && p.truncated)
-                h->last->truncated = true;
-        return r;
+        if (r < 0)
+                return r;
+        h->last->truncated |= p.truncated;
+        h->last->restored = p.restored;
+        return 0;
 }
 
 int history_from_json(History *h, json_object *array) {
@@ -168,7 +172,12 @@ int history_from_json(History *h, json_object *array) {
 }
 
 uint64_t history_last_turn(const History *h) {
-        return h->last ? h->last->turn : 0;
+        return h->last && !h->last->restored ? h->last->turn : 0;
+}
+
+void history_set_restored(History *h) {
+        for (HistoryEntry *e = h->first; e; e = e->next)
+                e->restored = true;
 }
 
 void history_done(History *h) {

@@ -41,4 +41,6 @@ int history_to_json(const History *h, json_object **ret);
 int history_from_json(History *h, json_object *array);
 /* The number of the newest one; 0: there is none. */
 uint64_t history_last_turn(const History *h);
+/* All there are so far are turns of the session that this one was restored from, with its numbers. */
+void history_set_restored(History *h);
 void history_done(History *h);

@@ -44,6 +44,8 @@ static const MessageKind event_kinds[] = {
         { "thawed", "51e42fc0cf0b416f989e57758876afe1", LOG_INFO },
         { "limit_hit", "9ff566b9efdf49d9b6da201f42720582", LOG_NOTICE },
         { "limits_set", "e3b3b09e620440b6b25ef0ce0bf85a73", LOG_NOTICE },
+        { "saved", "11a80df6d3d34ff1b16ff2ac0a699d84", LOG_INFO },
+        { "restored", "b7400e49ad7a441496c88241537bae2a", LOG_INFO },
         { "killed", "26d8c1b1cad049628c5d0880f5efc147", LOG_INFO },
         { "usage_metered", "480ff858f0a64cbf85e2f138e63ff36b", LOG_INFO },
         { "torn_down", "58fac27c7ac34ca68caf34494a09c8cc", LOG_INFO },

@@ -15,6 +15,13 @@
 /* Private mode: with no session and no connection for this long, the daemon ends. */
 #define MANAGER_IDLE_USEC (60 * USEC_PER_SEC)
 
+/* So long sessions are saved before they end with the daemon. The unit's TimeoutStopSec= is more than both. */
+#define MANAGER_SAVE_USEC (60 * USEC_PER_SEC)
+
+/* Snapshots that have expired are removed when their session is saved; these are for those that are not any more. */
+#define MANAGER_PRUNE_FIRST_USEC (60 * USEC_PER_SEC)
+#define MANAGER_PRUNE_USEC (6 * 3600 * USEC_PER_SEC)
+
 /* After this, a stop does not wait for sessions any longer: their jails are dead, only groups are left. */
 #define MANAGER_STOP_USEC (12 * USEC_PER_SEC)
 
@@ -37,7 +44,7 @@ static int on_gc(sd_event_source *source, void *userdata) {
                         (void) session_free(s);
         }
 
-        if (m->stopping && !m->sessions)
+        if (m->stopping && !m->sessions && m->n_closing == 0)
                 return sd_event_exit(m->event, 0);
         return 0;
 }
@@ -132,6 +139,45 @@ static int manager_setup_audit(Manager *m, const char *state_dir) {
         return 0;
 }
 
+static int on_prune(sd_event_source *source, uint64_t usec, void *userdata) {
+        Manager *m = userdata;
+
+        (void) snapshot_job_new(m->snapshots,
+                                &(SnapshotRequest){
+                                                .verb = SNAPSHOT_PRUNE,
+                                                .deadline_usec = 10 * 60 * USEC_PER_SEC,
+                                },
+                                /* ret= */ NULL);
+        (void) sd_event_source_set_time_relative(source, MANAGER_PRUNE_USEC);
+        return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+static int manager_setup_snapshots(Manager *m, const char *state_dir) {
+        const double days = m->config->snapshots.expire_days;
+        const SnapshotBounds bounds = {
+                .max_bytes = m->config->snapshots.max_mb * MIB,
+                .user_max_bytes = m->config->snapshots.user_max_mb * MIB,
+                .keep = m->config->snapshots.keep,
+                .expire_seconds = days * 24 * 3600 < UINT32_MAX ? (uint64_t) MAX(days * 24 * 3600, 1) : UINT32_MAX,
+        };
+        _cleanup_free_ char *state = realpath(state_dir, NULL), *root = NULL;
+        int r;
+
+        if (!state)
+                return -errno;
+        if (asprintf(&root, "%s/snapshots", state) < 0) {
+                root = NULL;
+                return -ENOMEM;
+        }
+        r = snapshot_runner_new(m->event, root, /* program= */ NULL, &bounds, &m->snapshots);
+        if (r >= 0)
+                r = sd_event_add_time_relative(m->event, &m->prune_source, CLOCK_MONOTONIC, MANAGER_PRUNE_FIRST_USEC,
+                                               60 * USEC_PER_SEC, on_prune, m);
+        if (r >= 0)
+                (void) sd_event_source_set_description(m->prune_source, "manager-prune");
+        return r;
+}
+
 /* The tree is made between what is found and what is taken over, since it kills all the rest. */
 static int manager_setup_sessions(Manager *m, const ManagerOptions *options, char **reterr_why) {
         PassedFds none = PASSED_FDS_NULL;
@@ -172,6 +218,8 @@ int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why)
         if (r >= 0)
                 r = manager_setup_audit(m, options->state_dir);
         if (r >= 0)
+                r = manager_setup_snapshots(m, options->state_dir);
+        if (r >= 0)
                 r = manager_setup_sessions(m, options, reterr_why);
         /* A private daemon serves one user, and polkit would not take its word for anything. */
         if (r >= 0 && !streq(m->mode, "private"))
@@ -202,6 +250,8 @@ Manager *manager_free(Manager *m) {
                 session_end(s, SESSION_END_SHUTDOWN);
                 (void) session_free(s);
         }
+        m->snapshots = snapshot_runner_free(m->snapshots);
+        m->prune_source = sd_event_source_disable_unref(m->prune_source);
         event_log_done(&m->events);
         m->audit = audit_free(m->audit);
         obituaries_done(&m->obituaries);
@@ -230,10 +280,11 @@ void manager_stop(Manager *m) {
         m->stopping = true;
         varlink_server_stop_listening(m->server);
         for (Session *s = m->sessions; s; s = s->next)
-                session_end(s, SESSION_END_SHUTDOWN);
+                session_retire(s, SESSION_END_SHUTDOWN, SAVE_SHUTDOWN, MANAGER_SAVE_USEC);
 
-        if (!m->sessions || sd_event_add_time_relative(m->event, NULL, CLOCK_MONOTONIC, MANAGER_STOP_USEC, 0,
-                                                       on_stop_timeout, m) < 0)
+        if ((!m->sessions && m->n_closing == 0) ||
+            sd_event_add_time_relative(m->event, NULL, CLOCK_MONOTONIC, MANAGER_SAVE_USEC + MANAGER_STOP_USEC, 0,
+                                       on_stop_timeout, m) < 0)
                 (void) sd_event_exit(m->event, 0);
 }
 

@@ -18,10 +18,12 @@
 #include "daemon/record-directory.h"
 #include "daemon/session-index.h"
 #include "daemon/session.h"
+#include "daemon/snapshot.h"
 #include "daemon/spawn.h"
 #include "lib/varlink-server.h"
 
 typedef struct KeptWait KeptWait;
+typedef struct SnapshotLookup SnapshotLookup;
 
 struct Manager {
         sd_event *event;
@@ -34,8 +36,12 @@ struct Manager {
         Audit *audit; /* gets all of them */
         Obituaries obituaries;
         RecordDirectory records;
+        SnapshotRunner *snapshots;
+        unsigned n_closing; /* snapshots of sessions that were ended by hand */
+        sd_event_source *prune_source;
         bool adoptable; /* sessions can outlive a crash of this process */
         KeptWait *kept_waits;           /* api-wait.c */
+        SnapshotLookup *lookups;        /* api-lookup.c */
         sd_event_source *attach_source; /* enabled when a session that was taken over has answered, or is lost */
         User *users;
         Session *sessions, *sessions_last; /* oldest first */

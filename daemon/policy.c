@@ -25,6 +25,7 @@ PolicyAction policy_action_for_verb(SessionVerb v) {
         case SESSION_VERB_FREEZE:
         case SESSION_VERB_THAW:
         case SESSION_VERB_INTERRUPT:
+        case SESSION_VERB_SAVE: /* on this machine, where only the owner can have it restored */
         case SESSION_VERB_SET:
                 return POLICY_MANAGE_OTHERS;
         case SESSION_VERB_RUN:  /* code would run as the owner, with what he keeps there */

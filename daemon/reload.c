@@ -165,6 +165,8 @@ static void reload_execute(Reload *r) {
 /* ---- waiting ---- */
 
 static bool manager_is_settled(const Manager *m) {
+        if (!snapshot_runner_is_idle(m->snapshots))
+                return false;
         for (const Session *s = m->sessions; s; s = s->next)
                 if (s->state == SESSION_STARTING || !session_is_live(s))
                         return false;

@@ -190,6 +190,9 @@ static int session_take_record(Session *s, SessionRecord *record) {
         s->frozen_realtime = record->frozen_realtime;
         s->frozen_by = record->frozen_by;
         s->interpreters = (unsigned) record->interpreters;
+        s->restored = record->restored;
+        s->save.saved_turns = record->saved_turns;
+        session_save_was(s, record->snapshot, record->snapshot_bytes, record->changed);
         s->history = record->history;
         record->history = (History){};
 
@@ -224,6 +227,10 @@ int session_adopt(Manager *m, SessionRecord *record, int fd, const char **reterr
         if (!request.environment) {
                 *reterr_why = "its environment is not configured any more";
                 return -ENOENT;
+        }
+        if (record->restoring) {
+                *reterr_why = "it was being restored";
+                return -EBUSY;
         }
         if (record->created > now_monotonic()) {
                 *reterr_why = "it is of before the last boot";

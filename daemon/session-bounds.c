@@ -16,6 +16,9 @@
 #define SESSION_REMOVE_PAUSE_MAX_USEC (100 * USEC_PER_MSEC)
 #define SESSION_REMOVE_USEC (10 * USEC_PER_SEC)
 
+/* One that has to be saved first ends after this long in any case. */
+#define SESSION_REAP_USEC (60 * USEC_PER_SEC)
+
 /* A sandbox without a name whose caller was answered early stays this long for Wait. */
 #define SESSION_PARKED_USEC (10 * 60 * USEC_PER_SEC)
 
@@ -78,7 +81,13 @@ BoundsUse session_bounds_use(const Session *s) {
 }
 
 void session_reap(Session *s, Bound b) {
-        session_end(s, bound_to_string(b));
+        static const SaveReason reasons[_BOUND_MAX] = {
+                [BOUND_IDLE] = SAVE_IDLE,
+                [BOUND_LIFETIME] = SAVE_LIFETIME,
+                [BOUND_TURN_BUDGET] = SAVE_TURN_BUDGET,
+        };
+
+        session_retire(s, bound_to_string(b), reasons[b], SESSION_REAP_USEC);
 }
 
 static uint64_t session_next_deadline(const Session *s) {
@@ -96,9 +105,13 @@ static uint64_t session_next_deadline(const Session *s) {
                 next = MIN(next, s->start_deadline);
         next = MIN(next, session_turns_next_deadline(s));
         next = MIN(next, session_operations_next_deadline(s));
-        next = MIN(next, bounds_next(&s->bounds, &use));
+        next = MIN(next, session_save_next_deadline(s));
+        next = MIN(next, session_restore_next_deadline(s));
         if (s->keep_at > 0)
                 next = MIN(next, s->keep_at);
+        if (s->save.retire)
+                return next; /* no bound is looked at any more */
+        next = MIN(next, bounds_next(&s->bounds, &use));
         return MIN(next, session_standby_next_deadline(s));
 }
 
@@ -106,6 +119,8 @@ static void session_bounds_on_time(Session *s, uint64_t now) {
         const BoundsUse use = session_bounds_use(s);
         Bound hit = bounds_hit(&s->bounds, &use, now);
 
+        if (s->save.retire)
+                return;
         if (hit >= 0)
                 session_reap(s, hit);
         else
@@ -127,6 +142,10 @@ int session_on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
                 session_turns_on_time(s, now);
         if (session_is_live(s))
                 session_operations_on_time(s, now);
+        if (session_is_live(s))
+                session_restore_on_time(s, now);
+        if (session_is_live(s))
+                session_save_on_time(s, now);
         if (session_is_live(s))
                 session_bounds_on_time(s, now);
         if (s->state == SESSION_STOPPING)

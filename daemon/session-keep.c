@@ -38,6 +38,12 @@ void session_keep(Session *s) {
                 .turns = s->turns,
                 .turn_usec = s->turn_usec,
                 .history = s->history,
+                .snapshot = s->save.snapshot,
+                .snapshot_bytes = s->save.bytes,
+                .saved_turns = s->save.saved_turns,
+                .changed = session_save_is_changed(&s->save),
+                .restoring = s->restore,
+                .restored = s->restored,
         };
         int r;
 

@@ -171,7 +171,9 @@ uint64_t session_operations_next_deadline(const Session *s) {
 }
 
 bool session_operations_hold_turns(const Session *s) {
-        return s->operations && s->operations->needs_drivers;
+        const SessionOperation *op = s->operations;
+
+        return op && op->needs_drivers && !(s->operation_runs && op->turns_go_on);
 }
 
 void session_operations_abandon(Session *s) {

@@ -28,6 +28,7 @@ struct SessionOperation {
         json_object *request;   /* owned: {"operation":…}, at most AGENT_OPERATE_MAX bytes of text */
         int fd;                 /* owned until it begins: the agent's end of the channel; -EBADF: none */
         bool needs_drivers;     /* it begins when no turn runs, and no turn begins until it is over */
+        bool turns_go_on;       /* but for this one, which only begins so: the agent holds back what it must */
         uint64_t deadline;      /* CLOCK_MONOTONIC; the time it waits counts */
         SessionOperationDone on_done;
         void *userdata;

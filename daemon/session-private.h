@@ -61,12 +61,23 @@ void session_attach_on_thaw(Session *s);
 void session_attach_on_time(Session *s, uint64_t now);
 void session_attach_cancel(Session *s);
 
+/* session-save-reply.c; parts are what a snapshot has. */
+int save_skipped_notice(json_object *parts, char **ret); /* NULL: all was saved */
+int session_save_reply_new(const SessionSave *v, bool unchanged, json_object *parts, json_object **ret);
+void session_save_answer_done(SessionSave *v, json_object *parts);
+void session_save_answer_failed(Session *s, const char *error, const char *why);
+
 /* session-turns.c */
 void session_turns_dispatch(Session *s);      /* start the next turn if it can be */
 void session_turns_on_hello(Session *s);
 void session_turns_on_agent_lost(Session *s); /* before the jail is started again: back into the queue */
 void session_turns_on_time(Session *s, uint64_t now);
 void session_turns_fail_all(Session *s, const char *error, json_object *parameters);
+/* The same, but the running one goes on for nobody. */
+void session_turns_fail_waiting(Session *s, const char *error, json_object *parameters);
+/* The turns that wait, as a list, to another session. */
+Turn *session_turns_take_queue(Session *s);
+void session_turns_give_queue(Session *s, Turn *first);
 uint64_t session_turns_next_deadline(const Session *s);
 void session_turns_lose_agent(Session *s, const char *why); /* it cannot be talked to any more */
 
@@ -82,6 +93,8 @@ uint64_t session_operations_next_deadline(const Session *s);
 bool session_operations_hold_turns(const Session *s); /* the next turn has to wait for one */
 
 /* session.c */
+/* SessionEnded, to all who wait for turns; keep_running as session_turns_fail_waiting(). */
+void session_fail_turns_ended(Session *s, const char *reason, bool keep_running);
 /* One without a jail; id NULL: a new one. */
 int session_alloc(Manager *m, const SessionRequest *request, const char *id, Session **ret);
 void session_on_hello(Session *s);

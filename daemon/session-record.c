@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#include "daemon/snapshot-result.h"
 #include "lib/text.h"
 
 static const JsonField limits_table[] = {
@@ -108,6 +109,10 @@ int session_record_to_json(const SessionRecord *r, json_object **ret) {
             json_put_uint(o, "frozen_realtime_usec", r->frozen_realtime) < 0 ||
             json_put_uint(o, "frozen_by", r->frozen_by) < 0 ||
             json_put_uint(o, "interpreters", r->interpreters) < 0 || json_put_uint(o, "pid", r->pid) < 0 ||
+            json_put_string(o, "snapshot", r->snapshot) < 0 ||
+            json_put_uint(o, "snapshot_bytes", r->snapshot_bytes) < 0 ||
+            json_put_uint(o, "saved_turns", r->saved_turns) < 0 || json_put_bool(o, "changed", r->changed) < 0 ||
+            json_put_bool(o, "restoring", r->restoring) < 0 || json_put_bool(o, "restored", r->restored) < 0 ||
             json_put_uint(o, "turns", r->turns) < 0 || json_put_uint(o, "turn_usec", r->turn_usec) < 0 ||
             (r->turn.number > 0 && put_object(o, "turn", turn_table, &r->turn) < 0) || put_history(o, r) < 0)
                 return -ENOMEM;
@@ -214,6 +219,12 @@ static const JsonField record_table[] = {
         { "turns", JSON_KIND_UINT, offsetof(Parsed, record.turns), JSON_MANDATORY },
         { "turn_usec", JSON_KIND_UINT, offsetof(Parsed, record.turn_usec), JSON_MANDATORY },
         { "turn", JSON_KIND_OBJECT, offsetof(Parsed, turn) },
+        { "snapshot", JSON_KIND_STRING, offsetof(Parsed, record.snapshot) },
+        { "snapshot_bytes", JSON_KIND_UINT, offsetof(Parsed, record.snapshot_bytes) },
+        { "saved_turns", JSON_KIND_UINT, offsetof(Parsed, record.saved_turns) },
+        { "changed", JSON_KIND_BOOL, offsetof(Parsed, record.changed) },
+        { "restoring", JSON_KIND_BOOL, offsetof(Parsed, record.restoring) },
+        { "restored", JSON_KIND_BOOL, offsetof(Parsed, record.restored) },
         { "history", JSON_KIND_ARRAY, offsetof(Parsed, history), JSON_MANDATORY },
         {},
 };
@@ -225,7 +236,9 @@ static bool record_is_sane(const char *id, const Parsed *p) {
                r->workspace_mb > 0 && r->workspace_mb <= LIMITS_MEMORY_MB_CEILING &&
                r->interpreters < 1U << _INTERPRETER_MAX && r->project[0] == '/' &&
                strlen(r->project) <= SESSION_PROJECT_MAX && (!r->name || name_is_valid(r->name)) &&
-               r->pid <= INT32_MAX && r->turns <= INT64_MAX && r->turn_usec <= INT64_MAX &&
+               (!r->snapshot || !*r->snapshot || snapshot_id_is_valid(r->snapshot)) &&
+               r->snapshot_bytes <= INT64_MAX && r->saved_turns <= INT64_MAX && r->pid <= INT32_MAX &&
+               r->turns <= INT64_MAX && r->turn_usec <= INT64_MAX &&
                r->created <= INT64_MAX && r->idle_since <= INT64_MAX;
 }
 

@@ -49,6 +49,13 @@ typedef struct SessionRecord {
         uint64_t turn_usec;
         uint64_t interpreters;     /* bits */
         SessionRecordTurn turn;
+        /* What its last snapshot has; "" or NULL: there is none. */
+        const char *snapshot;
+        uint64_t snapshot_bytes;
+        uint64_t saved_turns;
+        bool changed;   /* more than turns since */
+        bool restoring; /* half of a state may be in it */
+        bool restored;
         History history;
 
         json_object *json; /* owned, NULL if not parsed */

@@ -29,6 +29,8 @@ static void session_note_turn(Session *s, const Turn *t) {
 
 static void session_record_turn(Session *s, Turn *t) {
         s->turn_usec += MAX(t->duration_usec, BOUND_TURN_USEC_MIN);
+        if (t->number > s->save.saved_turns)
+                session_save_changed(s);
         session_note_turn(s, t);
         if (t->told)
                 return;
@@ -138,6 +140,7 @@ static void on_result(AgentLink *l, const AgentResult *result, void *userdata) {
                 if (session_is_out_of_turn_time(s)) {
                         session_withhold_turn(s, t);
                         (void) turn_free(t);
+                        s->backstop = 0;
                         session_reap(s, BOUND_TURN_BUDGET);
                         return;
                 }

@@ -36,7 +36,7 @@ int session_freeze(Session *s, const uid_t *by) {
 
         if (s->state == SESSION_FROZEN)
                 return 0;
-        if (session_is_busy(s) || s->attaching)
+        if (session_is_busy(s) || s->attaching || session_save_is_busy(&s->save))
                 return -EBUSY;
         if (!s->cgroup)
                 return -EOPNOTSUPP;
@@ -115,7 +115,9 @@ static bool session_can_standby(const Session *s) {
 static uint64_t standby_at(const Session *s) {
         uint64_t delay = s->manager->config->session.standby_usec;
 
-        return session_can_standby(s) && delay != USEC_INFINITY ? s->idle_since + delay : USEC_INFINITY;
+        if (!session_can_standby(s) || session_save_is_busy(&s->save) || delay == USEC_INFINITY)
+                return USEC_INFINITY;
+        return s->idle_since + delay;
 }
 
 uint64_t session_standby_next_deadline(const Session *s) {
@@ -154,6 +156,6 @@ void session_standby_on_time(Session *s, uint64_t now) {
 
         if (session_has_background_jobs(s))
                 s->idle_since = now;
-        else
+        else if (!session_save_before_standby(s))
                 session_standby(s);
 }

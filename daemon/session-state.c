@@ -24,6 +24,7 @@ static const char *const verb_names[_SESSION_VERB_MAX] = {
         [SESSION_VERB_RUN] = "run",   [SESSION_VERB_FREEZE] = "freeze", [SESSION_VERB_THAW] = "thaw",
         [SESSION_VERB_KILL] = "kill", [SESSION_VERB_SHOW] = "show",     [SESSION_VERB_WAIT] = "wait",
         [SESSION_VERB_SET] = "set",   [SESSION_VERB_INTERRUPT] = "interrupt", [SESSION_VERB_OPERATE] = "operate",
+        [SESSION_VERB_SAVE] = "save",
 };
 
 /* What every session that is not on its way out allows. */
@@ -34,11 +35,13 @@ static const char *const verb_names[_SESSION_VERB_MAX] = {
 static const bool verbs[_SESSION_STATE_MAX][_SESSION_VERB_MAX] = {
         [SESSION_STARTING] = { ALWAYS_ALLOWED, [SESSION_VERB_RUN] = true, [SESSION_VERB_OPERATE] = true },
         [SESSION_RUNNING] = { ALWAYS_ALLOWED,
+                              [SESSION_VERB_SAVE] = true,
                               [SESSION_VERB_RUN] = true,
                               [SESSION_VERB_OPERATE] = true,
                               [SESSION_VERB_FREEZE] = true,
                               [SESSION_VERB_THAW] = true },
         [SESSION_STANDBY] = { ALWAYS_ALLOWED,
+                              [SESSION_VERB_SAVE] = true,
                               [SESSION_VERB_RUN] = true,
                               [SESSION_VERB_OPERATE] = true,
                               [SESSION_VERB_FREEZE] = true,

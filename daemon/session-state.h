@@ -32,6 +32,7 @@ typedef enum SessionVerb {
         SESSION_VERB_WAIT,
         SESSION_VERB_INTERRUPT,
         SESSION_VERB_OPERATE, /* files, snapshots, variables: what its agent does beside turns */
+        SESSION_VERB_SAVE,
         _SESSION_VERB_MAX,
 } SessionVerb;
 

@@ -9,6 +9,7 @@
 #include "daemon/session-private.h"
 
 #include "daemon/manager.h"
+#include "lib/log.h"
 
 /* How long a jail whose agent is of no use may take to end by itself. */
 #define SESSION_FAULT_USEC USEC_PER_SEC
@@ -92,12 +93,25 @@ static const char *session_checkpoint_mode(const Session *s, const Turn *t) {
         return s->name && t->interpreter == INTERPRETER_PYTHON ? s->manager->config->session.checkpoints : NULL;
 }
 
+/* What its caller has to know of the session. */
+static void session_tell_turn(Session *s, Turn *t) {
+        if (s->restored && t->number == 1)
+                t->origin = SESSION_ORIGIN_RESTORED;
+        if ((s->notice && turn_add_notice(t, "%s", s->notice) < 0) ||
+            (s->save.notice && turn_add_notice(t, "%s", s->save.notice) < 0))
+                log_oom();
+        s->notice = mfree(s->notice);
+        s->save.notice = mfree(s->save.notice);
+}
+
 void session_turns_dispatch(Session *s) {
         Turn *t;
         int r;
 
         session_operations_dispatch(s);
-        if (!s->agent || s->running || !s->queue_first || session_operations_hold_turns(s))
+        if (s->restore)
+                return session_restore_dispatch(s);
+        if (!s->agent || s->running || session_save_dispatch(s) || !s->queue_first || session_operations_hold_turns(s))
                 return;
         if (s->state == SESSION_STANDBY && session_thaw(s, /* by= */ NULL) < 0)
                 return session_end(s, "freezer-failed");
@@ -109,6 +123,7 @@ void session_turns_dispatch(Session *s) {
         t = s->running = session_queue_pop(s);
         if (t->number == 0)
                 t->number = ++s->turns;
+        session_tell_turn(s, t);
         t->started = now_monotonic();
         t->started_realtime = now_realtime();
         session_hits_before_turn(s, t->started);
@@ -131,6 +146,7 @@ void session_turns_dispatch(Session *s) {
 }
 
 void session_enqueue(Session *s, Turn *t) {
+        session_unretire_idle(s);
         session_queue_push(s, t);
         session_turns_dispatch(s);
         session_arm_timer(s);
@@ -156,18 +172,38 @@ void session_turns_on_agent_lost(Session *s) {
         s->n_queued++;
 }
 
-void session_turns_fail_all(Session *s, const char *error, json_object *parameters) {
+void session_turns_fail_waiting(Session *s, const char *error, json_object *parameters) {
         Turn *t;
 
-        s->backstop = 0;
-        t = TAKE_PTR(s->running);
-        if (t) {
-                turn_fail(t, error, parameters);
-                (void) turn_free(t);
+        if (s->running) {
+                turn_fail(s->running, error, parameters);
+                s->running->abandoned = true;
         }
         while ((t = session_queue_pop(s))) {
                 turn_fail(t, error, parameters);
                 (void) turn_free(t);
+        }
+}
+
+void session_turns_fail_all(Session *s, const char *error, json_object *parameters) {
+        session_turns_fail_waiting(s, error, parameters);
+        s->backstop = 0;
+        s->running = turn_free(s->running);
+}
+
+Turn *session_turns_take_queue(Session *s) {
+        s->queue_last = NULL;
+        s->n_queued = 0;
+        return TAKE_PTR(s->queue_first);
+}
+
+void session_turns_give_queue(Session *s, Turn *first) {
+        while (first) {
+                Turn *t = first;
+
+                first = t->next;
+                t->context = &s->turn_context;
+                session_queue_push(s, t);
         }
 }
 

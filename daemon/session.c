@@ -179,12 +179,15 @@ Session *session_free(Session *s) {
         peer_cred_done(&s->peer);
         free(s->name);
         free(s->project);
+        free(s->notice);
         return mfree(s);
 }
 
 /* ---- ending ---- */
 
-static void session_fail_turns_ended(Session *s, const char *reason) {
+void session_fail_turns_ended(Session *s, const char *reason, bool keep_running) {
+        void (*fail)(Session *session, const char *error, json_object *parameters) =
+                        keep_running ? session_turns_fail_waiting : session_turns_fail_all;
         _cleanup_json_ json_object *p = json_object_new_object();
         _cleanup_free_ char *message = NULL;
 
@@ -192,15 +195,15 @@ static void session_fail_turns_ended(Session *s, const char *reason) {
                 return;
         if (!p || asprintf(&message,
                            "The session ended (%s) before the turn was over. Use the same name again to get "
-                           "a new, empty one.",
+                           "a new one; what was saved of this one is restored in it.",
                            reason) < 0) {
                 message = NULL;
-                return session_turns_fail_all(s, "io.nixsandbox.SessionEnded", NULL);
+                return fail(s, "io.nixsandbox.SessionEnded", NULL);
         }
         if (json_put_string(p, "session", s->name ?: s->id) < 0 ||
             json_put_string(p, "reason", reason) < 0 || json_put_string(p, "message", message) < 0)
                 log_oom();
-        session_turns_fail_all(s, "io.nixsandbox.SessionEnded", p);
+        fail(s, "io.nixsandbox.SessionEnded", p);
 }
 
 static void session_end_full(Session *s, const char *reason, const uid_t *by) {
@@ -208,6 +211,8 @@ static void session_end_full(Session *s, const char *reason, const uid_t *by) {
                 return;
 
         manager_hide_session(s->manager, s);
+        if (s->save.retire)
+                manager_on_attach_over(s->manager); /* runs that were kept for its end */
         s->end_reason = reason;
         if (s->running && s->state != SESSION_STARTING)
                 session_event_turn(s, s->running, "unfinished");
@@ -216,7 +221,9 @@ static void session_end_full(Session *s, const char *reason, const uid_t *by) {
                 obituaries_add(&s->manager->obituaries, s->user->uid, s->project, s->name, reason);
         session_forget(s);
         session_attach_cancel(s);
-        session_fail_turns_ended(s, reason);
+        session_save_cancel(s);
+        session_restore_cancel(s);
+        session_fail_turns_ended(s, reason, /* keep_running= */ false);
         session_operations_fail_all(s, SESSION_OPERATION_ENDED, reason);
         s->agent = agent_link_free(s->agent);
 
@@ -270,6 +277,8 @@ int session_set_client(Session *s, const PeerCred *peer) {
 }
 
 void session_on_agent_gone(Session *s, const char *why) {
+        if (session_restore_on_lost(s, why))
+                return;
         log_warning("Session %s of uid %u is over: %s.", s->id, (unsigned) s->user->uid, why);
         session_end(s, session_hits_memory(s) ? "limit" : "crashed");
 }

@@ -15,6 +15,8 @@
 #include "daemon/environment.h"
 #include "daemon/history.h"
 #include "daemon/session-record.h"
+#include "daemon/session-restore.h"
+#include "daemon/session-save.h"
 #include "daemon/session-state.h"
 #include "daemon/turn.h"
 #include "daemon/user.h"
@@ -69,6 +71,12 @@ typedef struct Session {
         uint64_t turns;     /* numbers given so far */
         uint64_t turn_usec; /* of all turns, each at least BOUND_TURN_USEC_MIN */
         History history;
+        char *notice; /* for the next turn */
+
+        /* Snapshots. */
+        SessionSave save;
+        SessionRestore *restore; /* it is not ready before that is over; NULL: it is over, or there is none */
+        bool restored;           /* it began with the state of a snapshot */
 
         /* Operations (session-operation.h). */
         SessionOperation *operations; /* in order */
@@ -168,7 +176,7 @@ BoundsUse session_bounds_use(const Session *s);
 void session_event_file(Session *s, const char *event, uint64_t size, uid_t by);
 
 static inline bool session_is_busy(const Session *s) {
-        return s->running || s->queue_first || s->operations;
+        return s->running || s->queue_first || s->operations || s->restore;
 }
 
 /* Whether what its turns are will be known soon: it was taken over and is not frozen. */

@@ -12,6 +12,7 @@ static const char *const origin_names[_SESSION_ORIGIN_MAX] = {
         [SESSION_ORIGIN_EPHEMERAL] = "ephemeral",
         [SESSION_ORIGIN_CREATED] = "created",
         [SESSION_ORIGIN_RESUMED] = "resumed",
+        [SESSION_ORIGIN_RESTORED] = "restored",
 };
 
 const char *session_origin_to_string(SessionOrigin o) {

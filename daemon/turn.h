@@ -31,6 +31,7 @@ typedef enum SessionOrigin {
         SESSION_ORIGIN_EPHEMERAL,
         SESSION_ORIGIN_CREATED,
         SESSION_ORIGIN_RESUMED,
+        SESSION_ORIGIN_RESTORED,
         _SESSION_ORIGIN_MAX,
 } SessionOrigin;
 

@@ -127,6 +127,7 @@ static const char *lost_sentence(const Call *call) {
         case TOOL_INTERRUPT:
         case TOOL_KILL:
         case TOOL_RESET:
+        case TOOL_RESTORE:
                 return "sandboxd went away before it answered, so the session may or may not have been "
                        "changed. The session tool's action list shows what is there; then try again.";
 
@@ -134,6 +135,8 @@ static const char *lost_sentence(const Call *call) {
         case TOOL_ENVIRONMENTS:
         case TOOL_HISTORY:
         case TOOL_WAIT:
+        case TOOL_SAVE:
+        case TOOL_SNAPSHOTS:
                 return "sandboxd went away before it answered, again and again. Try again; if it stays so, its "
                        "log says why.";
 

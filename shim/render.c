@@ -190,6 +190,37 @@ static void render_history_entry(const ToolCall *call, json_object *o, Rendering
         emit(&ret->text, "\n");
 }
 
+typedef struct Snapshot {
+        const char *id, *session, *reason;
+        int64_t turns, size, skipped;
+} Snapshot;
+
+static const JsonField snapshot_fields[] = {
+        { "id", JSON_KIND_STRING, offsetof(Snapshot, id), JSON_MANDATORY },
+        { "session", JSON_KIND_STRING, offsetof(Snapshot, session), JSON_MANDATORY },
+        { "reason", JSON_KIND_STRING, offsetof(Snapshot, reason), JSON_MANDATORY },
+        { "turns", JSON_KIND_INT, offsetof(Snapshot, turns), JSON_MANDATORY },
+        { "size", JSON_KIND_INT, offsetof(Snapshot, size), JSON_MANDATORY },
+        { "skipped", JSON_KIND_INT, offsetof(Snapshot, skipped) },
+        {}
+};
+
+/* The id begins with the time, in UTC. */
+static void render_snapshot(const ToolCall *call, json_object *o, Rendering *ret) {
+        Snapshot s = {};
+        const char *field;
+
+        if (json_dispatch(o, snapshot_fields, JSON_UNKNOWN_IGNORE, &s, &field) < 0) {
+                render_malformed(call, field, ret);
+                return;
+        }
+        emit(&ret->text, "%s · %s · after turn %" PRIi64 " · %" PRIi64 " bytes · %s", s.session, s.id, s.turns, s.size,
+             s.reason);
+        if (s.skipped > 0)
+                emit(&ret->text, " · %" PRIi64 " values left out", s.skipped);
+        emit(&ret->text, "\n");
+}
+
 typedef struct Listing {
         const char *member;
         void (*render)(const ToolCall *call, json_object *entry, Rendering *ret);
@@ -200,6 +231,7 @@ static const Listing listings[_TOOL_ACTION_MAX] = {
         [TOOL_LIST] = { "sessions", render_session, "There are no sessions." },
         [TOOL_ENVIRONMENTS] = { "environments", render_environment, "There are no environments." },
         [TOOL_HISTORY] = { "entries", render_history_entry, "The session has run nothing yet." },
+        [TOOL_SNAPSHOTS] = { "snapshots", render_snapshot, "Nothing is kept of sessions." },
 };
 
 static void render_listing(const ToolCall *call, json_object *parameters, Rendering *ret) {
@@ -244,6 +276,35 @@ static void render_interrupt(const ToolCall *call, json_object *parameters, Rend
                 emit(&ret->text, "Nothing was running in session %s.", session);
 }
 
+static void render_save(const ToolCall *call, json_object *parameters, Rendering *ret) {
+        const char *field, *notice;
+        bool unchanged = false;
+        static const JsonField fields[] = {
+                { "unchanged", JSON_KIND_BOOL, 0, JSON_MANDATORY },
+                {}
+        };
+
+        if (json_dispatch(parameters, fields, JSON_UNKNOWN_IGNORE, &unchanged, &field) < 0) {
+                render_malformed(call, field, ret);
+                return;
+        }
+        notice = member_string(parameters, "notice");
+        emit(&ret->text, "Session %s %s as %s.", tool_call_string(call, "session"),
+             unchanged ? "has not changed since it was saved" : "was saved",
+             member_string(parameters, "snapshot") ?: "?");
+        if (notice)
+                emit(&ret->text, " %s", notice);
+}
+
+static void render_restore(const ToolCall *call, json_object *parameters, Rendering *ret) {
+        const char *session = member_string(parameters, "session"), *notice = member_string(parameters, "notice");
+
+        if (!session)
+                render_malformed(call, "session", ret);
+        else
+                emit(&ret->text, "There is a session %s now. %s", session, notice ?: "");
+}
+
 void render_reply(const ToolCall *call, const VarlinkReply *reply, Rendering *ret) {
         if (reply->error) {
                 render_error(call, reply, ret);
@@ -259,6 +320,7 @@ void render_reply(const ToolCall *call, const VarlinkReply *reply, Rendering *re
         case TOOL_LIST:
         case TOOL_ENVIRONMENTS:
         case TOOL_HISTORY:
+        case TOOL_SNAPSHOTS:
                 render_listing(call, reply->parameters, ret);
                 break;
 
@@ -267,8 +329,16 @@ void render_reply(const ToolCall *call, const VarlinkReply *reply, Rendering *re
                 break;
 
         case TOOL_KILL:
-                emit(&ret->text, "Session %s has ended; its state and files are gone.",
-                     tool_call_string(call, "session"));
+                emit(&ret->text, "Session %s has ended; the next run with that name starts fresh. What was saved of "
+                                 "it can still be had by action \"restore\".", tool_call_string(call, "session"));
+                break;
+
+        case TOOL_SAVE:
+                render_save(call, reply->parameters, ret);
+                break;
+
+        case TOOL_RESTORE:
+                render_restore(call, reply->parameters, ret);
                 break;
 
         case TOOL_RESET:

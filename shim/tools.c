@@ -29,14 +29,11 @@ const char tools_list[] =
         "[{\"name\":\"run\",\"title\":\"Run code in a sandbox\","
         "\"description\":\"Run code in a sandbox and get its output, exit code and errors as text. There "
         "is no network; the project directory is read-only at /project; write files to /workspace, the "
-        "working directory. The value of a last expression is shown in python and node, and "
-        "matplotlib figures come back as images. sandbox.image(file) gives back a PNG or JPEG (python, node); "
-        "sandbox.result(value), in shell sandbox-result JSON, a structured value; new files in /workspace/out "
-        "are listed. Without session the sandbox is new and thrown away afterwards. With session, variables, "
-        "functions, imports, the working directory and files are still there in the next run with that name. "
-        "A session belongs to "
-        "this project and is paused while unused; it ends after its lifetime (a day, unless configured "
-        "otherwise), and the next run then starts fresh and says so.\","
+        "working directory. The value of a last expression is shown in python and node. Without session "
+        "the sandbox is new and thrown away afterwards. With session, variables, functions, imports, the "
+        "working directory and files are still there in the next run with that name. A session belongs to "
+        "this project and is paused while unused. When it has ended (after a day, or with the machine), the next "
+        "run with its name restores what was saved of it, and says what was not.\","
         "\"inputSchema\":{\"type\":\"object\",\"properties\":{"
         "\"code\":{\"type\":\"string\","
         "\"description\":\"Source text for the environment's interpreter.\"},"
@@ -57,14 +54,19 @@ const char tools_list[] =
         "\"description\":\"Look at and control the sessions of the run tool. list: all sessions. "
         "environments: what env can be. history: past runs of a session. wait: go on waiting for a run "
         "that was answered early, and get its result. interrupt: stop the running code, keep the state. "
-        "kill: end the session, its state and files are gone. reset: the same, to start fresh with the "
-        "next run, whether or not the session exists.\","
+        "kill: end the session; the next run with its name starts fresh. reset: the same, whether or not the "
+        "session exists. save: keep its state on disk now (this is also done by itself). snapshots: what is "
+        "kept. restore: make a session, called name or as before, from what was kept of session.\","
         "\"inputSchema\":{\"type\":\"object\",\"properties\":{"
         "\"action\":{\"type\":\"string\","
-        "\"enum\":[\"list\",\"environments\",\"history\",\"wait\",\"interrupt\",\"kill\",\"reset\"],"
+        "\"enum\":[\"list\",\"environments\",\"history\",\"wait\",\"interrupt\",\"kill\",\"reset\","
+        "\"save\",\"snapshots\",\"restore\"],"
         "\"description\":\"What to do.\"},"
         "\"session\":{\"type\":\"string\","
-        "\"description\":\"Name or id of the session; needed for all actions but list and environments.\"}},"
+        "\"description\":\"Name or id of the session; needed for all actions but list, environments and "
+        "snapshots.\"},"
+        "\"name\":{\"type\":\"string\","
+        "\"description\":\"restore: name of the new session, if it is another.\"}},"
         "\"required\":[\"action\"]},"
         "\"annotations\":{\"title\":\"Manage sandbox sessions\",\"readOnlyHint\":false,"
         "\"destructiveHint\":true,\"idempotentHint\":false,\"openWorldHint\":false}}]";
@@ -74,6 +76,7 @@ typedef struct Arguments {
         const char *env;
         const char *session;
         const char *action;
+        const char *name;
         double timeout;
         json_object *ignored;
 } Arguments;
@@ -91,6 +94,7 @@ static const JsonField run_fields[] = {
 static const JsonField session_fields[] = {
         { "action", JSON_KIND_STRING, offsetof(Arguments, action), JSON_MANDATORY },
         { "session", JSON_KIND_STRING, offsetof(Arguments, session) },
+        { "name", JSON_KIND_STRING, offsetof(Arguments, name) },
         { "wait_for_previous", JSON_KIND_ANY, offsetof(Arguments, ignored) },
         {}
 };
@@ -111,6 +115,9 @@ static const Action actions[_TOOL_ACTION_MAX] = {
         [TOOL_INTERRUPT] = { "interrupt", "io.nixsandbox.Interrupt", .needs_session = true },
         [TOOL_KILL] = { "kill", "io.nixsandbox.Kill", .needs_session = true },
         [TOOL_RESET] = { "reset", "io.nixsandbox.Kill", .needs_session = true },
+        [TOOL_SAVE] = { "save", "io.nixsandbox.Save", .needs_session = true, .repeatable = true },
+        [TOOL_SNAPSHOTS] = { "snapshots", "io.nixsandbox.Snapshots", .repeatable = true },
+        [TOOL_RESTORE] = { "restore", "io.nixsandbox.Restore", .needs_session = true },
 };
 
 static ToolAction action_from_string(const char *s) {
@@ -210,7 +217,11 @@ static int parse_session(json_object *arguments, const char *project, ToolCall *
         t->action = action_from_string(a.action);
         if (t->action < 0)
                 return refuse(reterr_why, "There is no action \"%.64s\". There are: list, environments, "
-                              "history, wait, interrupt, kill, reset.", a.action);
+                              "history, wait, interrupt, kill, reset, save, snapshots, restore.", a.action);
+        if (t->action == TOOL_SNAPSHOTS && nonempty(a.session)) {
+                must(json_put_string(t->parameters, "session", a.session));
+                put_optional(t->parameters, "project", project);
+        }
         if (!actions[t->action].needs_session)
                 return 0;
         if (!nonempty(a.session))
@@ -219,6 +230,8 @@ static int parse_session(json_object *arguments, const char *project, ToolCall *
 
         must(json_put_string(t->parameters, "session", a.session));
         put_optional(t->parameters, "project", project);
+        if (t->action == TOOL_RESTORE)
+                must(json_put_string(t->parameters, "name", nonempty(a.name) ? a.name : a.session));
         if (t->action == TOOL_WAIT)
                 must(json_put_int(t->parameters, "answer_after_ms", TOOL_ANSWER_AFTER_MSEC));
         return 0;

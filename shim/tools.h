@@ -21,6 +21,9 @@ typedef enum ToolAction {
         TOOL_INTERRUPT,
         TOOL_KILL,
         TOOL_RESET,
+        TOOL_SAVE,
+        TOOL_SNAPSHOTS,
+        TOOL_RESTORE,
         _TOOL_ACTION_MAX,
         _TOOL_ACTION_INVALID = -EINVAL,
 } ToolAction;

@@ -15,7 +15,9 @@ fuzz-request_SRC := agent/message.c
 fuzz-agent-link_SRC := $(addprefix daemon/,agent-link.c agent-parse.c turn.c turn-reply.c turn-values.c bounds.c environment.c)
 fuzz-manifest_SRC := $(addprefix snapshot/,manifest.c report.c hash.c id.c)
 fuzz-snapshot-report_SRC := snapshot/report.c
-fuzz-session-record_SRC := $(addprefix daemon/,session-record.c session-state.c history.c environment.c limits.c)
+fuzz-session-record_SRC := $(addprefix daemon/,session-record.c session-state.c history.c environment.c limits.c \
+        snapshot-result.c)
+fuzz-snapshot-result_SRC := daemon/snapshot-result.c
 
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz-*.c))
 FUZZ_PROGRAMS := $(addprefix $(BUILD)/fuzz/,$(FUZZ_NAMES))

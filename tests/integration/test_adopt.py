@@ -396,7 +396,8 @@ def test_stop_empties_the_store(service):
     wait_for(lambda: len(d.manager.store) == 3)
     assert d.end() == 0
     d.start()
-    lost(d, "a", "stopped or crashed")
+    reply = d.run("echo ${x-empty}", "a")
+    assert (reply["stdout"], reply["session_state"]) == ("1\n", "restored") and "stopped or crashed" in reply["notice"]
     check_only(d, "a")
 
 

@@ -46,7 +46,8 @@ def test_a_reaped_session_leaves_a_trail_and_nothing_else(start, key, reason):
         return (lines := trail(d, sid)) and lines[-1]["event"] == "torn_down" and lines
     events = [line["event"] for line in wait_for(whole)]
     turns = 2 if reason == "turn_budget" else 1
-    assert events == ["session_created", "sandbox_started", *["exec_turn"] * turns, "killed", "usage_metered", "torn_down"]
+    assert events == ["session_created", "sandbox_started", *["exec_turn"] * turns, "saved", "killed", "usage_metered",
+                      "torn_down"]
     assert d.ctl("audit", "verify").returncode == 0
     for method in ("Show", "Wait", "Kill", "History"):
         error = d.refused(method, session=sid)

@@ -209,8 +209,9 @@ def test_standby_and_back(start):
     d.call("Freeze", session="a")
     assert d.state("a") == "frozen"
     assert d.refused("Run", code="true", session="a", project="/test").name == "SessionFrozen"
-    assert d.story(sid) == ["session_created default", "sandbox_started", "exec_turn", "frozen standby", "thawed turn",
-                            "exec_turn", "frozen standby", "frozen by hand"]
+    assert d.story(sid) == ["session_created default", "sandbox_started", "exec_turn", "saved standby",
+                            "frozen standby", "thawed turn", "exec_turn", "saved standby", "frozen standby",
+                            "frozen by hand"]
     d.call("Thaw", session="a")
     assert d.state("a") == "running", "thawed by hand is awake for as long as after a turn"
     wait_for(lambda: d.state("a") == "standby")
@@ -230,7 +231,8 @@ def test_a_turn_is_no_idleness(start, key, event):
 
 
 def test_turns_in_the_moment_of_standby(start):
-    d = start({"session": {"standby_after_seconds": 0.05}})
+    # Nothing is saved: that would take as long.
+    d = start({"session": {"standby_after_seconds": 0.05}, "snapshots": {"enabled": False}})
     need_cgroups(d, "freezer")
     d.run("n=0", "a")
     for i in range(40):

@@ -64,6 +64,8 @@ Test(config, builtin) {
         cr_assert_eq(c->audit.max_mb, 16);
         cr_assert_eq(c->audit.keep, 8);
         cr_assert_not(c->audit.log_code);
+        cr_assert(c->snapshots.enabled && c->snapshots.keep == 5 && c->snapshots.expire_days == 7);
+        cr_assert_eq(c->snapshots.interval_usec, 300 * USEC_PER_SEC);
         cr_assert_eq(environment_table_size(c->environments), 4);
 }
 
@@ -169,8 +171,8 @@ Test(config, lower_maximum_lowers_the_default) {
 }
 
 Test(config, unknown_keys) {
-        refuse("{\"x\":1}", "F: x: unknown key; known: defaults, max, session, user, audit, environments, "
-               "require_limits");
+        refuse("{\"x\":1}", "F: x: unknown key; known: defaults, max, session, user, audit, snapshots, "
+               "environments, require_limits");
         refuse("{\"max\":{\"memory\":1}}",
                "F: max.memory: unknown key; known: timeout_seconds, memory_mb, cpus, disk_mb, processes, "
                "cpu_weight, io_weight, io_read_mbps, io_write_mbps");
@@ -178,8 +180,8 @@ Test(config, unknown_keys) {
                "F: environments.py.foo: unknown key; known: preset, interpreters, description, "
                "timeout_seconds, memory_mb, cpus");
         refuse("{\"a\\u001b[2J\":1}",
-               "F: 'a\\x1b[2J': unknown key; known: defaults, max, session, user, audit, environments, "
-               "require_limits");
+               "F: 'a\\x1b[2J': unknown key; known: defaults, max, session, user, audit, snapshots, "
+               "environments, require_limits");
 }
 
 Test(config, wrong_types) {
@@ -200,6 +202,8 @@ Test(config, wrong_types) {
                "F: session.background_jobs: must be \"freeze\" or \"keep-awake\"");
         refuse("{\"session\":{\"checkpoints\":\"often\"}}",
                "F: session.checkpoints: must be \"auto\", \"always\" or \"never\"");
+        refuse("{\"snapshots\":{\"enabled\":1}}", "F: snapshots.enabled: must be true or false");
+        refuse("{\"snapshots\":{\"keep\":0}}", "F: snapshots.keep: must be from 1 to 1000");
         refuse("{\"require_limits\":\"no\"}", "F: require_limits: must be true or false");
 }
 

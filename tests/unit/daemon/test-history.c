@@ -65,7 +65,7 @@ Test(history, one) {
         array = entries();
         text = json_text(array, NULL);
         cr_assert_str_eq(text, "[{\"turn\":1,\"interpreter\":\"bash\",\"code\":\"a\\u0000b\",\"code_truncated\":false,"
-                               "\"exit_code\":3,\"duration_ms\":1.5,\"time_usec\":77}]");
+                               "\"exit_code\":3,\"duration_ms\":1.5,\"time_usec\":77,\"restored\":false}]");
 }
 
 Test(history, number_is_capped) {

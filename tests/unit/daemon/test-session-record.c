@@ -22,7 +22,8 @@ static SessionRecord sample(void) {
                 .bounds = { .idle_usec = 7, .lifetime_usec = USEC_INFINITY, .turn_budget_usec = 8 },
                 .workspace_mb = 128, .frozen_realtime = 3, .frozen_by = 4294967294, .interpreters = 5,
                 .created = 5, .created_realtime = UINT64_MAX, .idle_since = 6, .state = SESSION_FROZEN, .pid = 77,
-                .turns = 9, .turn_usec = 10,
+                .turns = 9, .turn_usec = 10, .snapshot = "20261128T102500-0123abcd", .snapshot_bytes = 11,
+                .saved_turns = 8, .changed = true, .restoring = true, .restored = true,
         };
 }
 
@@ -61,6 +62,8 @@ Test(session_record, there_and_back) {
         cr_assert(back.bounds.idle_usec == 7 && back.bounds.lifetime_usec == USEC_INFINITY && back.bounds.turn_budget_usec == 8);
         cr_assert(back.created == 5 && back.created_realtime == UINT64_MAX && back.idle_since == 6);
         cr_assert(back.state == SESSION_FROZEN && back.pid == 77 && back.turns == 9 && back.turn_usec == 10);
+        cr_assert_str_eq(back.snapshot, "20261128T102500-0123abcd");
+        cr_assert(back.snapshot_bytes == 11 && back.saved_turns == 8 && back.changed && back.restoring && back.restored);
         cr_assert(back.turn.number == 9 && back.turn.code.size == 3 && back.turn.notice.size == 1);
         again = to_json(&back);
         cr_assert(json_object_equal(o, again));
@@ -106,7 +109,8 @@ Test(session_record, largest) {
 }
 
 Test(session_record, every_member_is_needed) {
-        static const char *const optional[] = { "name", "turn", "bounds" };
+        static const char *const optional[] = { "name",        "turn",    "bounds",    "snapshot", "snapshot_bytes",
+                                                "saved_turns", "changed", "restoring", "restored" };
         SessionRecord r = sample(), back = {};
         _cleanup_json_ json_object *whole = to_json(&r);
 

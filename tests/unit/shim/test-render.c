@@ -283,9 +283,19 @@ Test(render, lists) {
 
 Test(render, small_replies) {
         expect(render(TOOL_KILL, NULL, parse("{'id':'i'}")),
-               "Session dev has ended; its state and files are gone.", false);
+               "Session dev has ended; the next run with that name starts fresh. What was saved of it can still be had by "
+               "action \"restore\".", false);
         expect(render(TOOL_RESET, NULL, parse("{'id':'i'}")),
                "Session dev has ended; the next run with that name starts fresh.", false);
+        expect(render(TOOL_SAVE, NULL, parse("{'unchanged':false,'snapshot':'i','notice':'Not in it: f.'}")),
+               "Session dev was saved as i. Not in it: f.", false);
+        expect(render(TOOL_SAVE, NULL, parse("{'unchanged':true,'snapshot':'i'}")),
+               "Session dev has not changed since it was saved as i.", false);
+        expect(render(TOOL_RESTORE, NULL, parse("{'session':'b','notice':'Restored.'}")),
+               "There is a session b now. Restored.", false);
+        expect(render(TOOL_SNAPSHOTS, NULL, parse("{'snapshots':[{'id':'i','session':'b','reason':'idle','turns':3,"
+                                                  "'size':5,'skipped':2}]}")),
+               "b · i · after turn 3 · 5 bytes · idle · 2 values left out\n", false);
         expect(render(TOOL_INTERRUPT, NULL, parse("{'interrupted':false}")),
                "Nothing was running in session dev.", false);
 }

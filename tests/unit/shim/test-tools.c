@@ -85,10 +85,19 @@ Test(tools, calls) {
                     "{'session':'s','project':'/p','answer_after_ms':50000}");
         expect_call("session", "{'action':'reset','session':'s'}", "io.nixsandbox.Kill",
                     "{'session':'s','project':'/p'}");
+        expect_call("session", "{'action':'save','session':'s'}", "io.nixsandbox.Save",
+                    "{'session':'s','project':'/p'}");
+        expect_call("session", "{'action':'snapshots'}", "io.nixsandbox.Snapshots", "{}");
+        expect_call("session", "{'action':'snapshots','session':'s'}", "io.nixsandbox.Snapshots",
+                    "{'session':'s','project':'/p'}");
+        expect_call("session", "{'action':'restore','session':'s'}", "io.nixsandbox.Restore",
+                    "{'session':'s','project':'/p','name':'s'}");
+        expect_call("session", "{'action':'restore','session':'s','name':'t'}", "io.nixsandbox.Restore",
+                    "{'session':'s','project':'/p','name':'t'}");
 }
 
 Test(tools, nothing_that_changes_is_repeated) {
-        static const char *const changing[] = { "interrupt", "kill", "reset" };
+        static const char *const changing[] = { "interrupt", "kill", "reset", "restore" };
 
         for (size_t i = 0; i < ELEMENTSOF(changing); i++) {
                 _cleanup_json_ json_object *o = parse("{'session':'s'}");
@@ -124,7 +133,7 @@ Test(tools, bad_arguments) {
         expect_refused("run", "{'code':'1','environment':'python'}", "It has: code, env, session, timeout.");
         expect_refused("run", "[]", "must be an object");
         expect_refused("session", "{}", "\"action\" of session is missing");
-        expect_refused("session", "{'action':'save','session':'s'}", "There are: list");
+        expect_refused("session", "{'action':'keep','session':'s'}", "There are: list");
         expect_refused("session", "{'action':'kill'}", "needs the argument \"session\"");
         expect_refused("session", "{'action':'wait','session':''}", "needs the argument \"session\"");
         expect_refused("session", "{'action':'list','code':'1'}", "no argument \"code\"");
