@@ -93,6 +93,8 @@ int vl_method_put(VarlinkLink *link, json_object *parameters, VarlinkFlags flags
 int vl_method_save(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_snapshots(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_restore(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
+int vl_method_variables(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
+int vl_method_variable(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 
 int vl_method_get_version(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_events(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);

@@ -32,6 +32,8 @@ static const VarlinkMethod methods[] = {
         { "io.nixsandbox.Save", vl_method_save },
         { "io.nixsandbox.Snapshots", vl_method_snapshots },
         { "io.nixsandbox.Restore", vl_method_restore },
+        { "io.nixsandbox.Variables", vl_method_variables },
+        { "io.nixsandbox.Variable", vl_method_variable },
         { "io.nixsandbox.Events", vl_method_events },
         { "io.nixsandbox.Environments", vl_method_environments },
         { "io.nixsandbox.Doctor", vl_method_doctor },

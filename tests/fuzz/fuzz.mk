@@ -18,6 +18,7 @@ fuzz-snapshot-report_SRC := snapshot/report.c
 fuzz-session-record_SRC := $(addprefix daemon/,session-record.c session-state.c history.c environment.c limits.c \
         snapshot-result.c)
 fuzz-snapshot-result_SRC := daemon/snapshot-result.c
+fuzz-variables_SRC := daemon/variables.c
 
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz-*.c))
 FUZZ_PROGRAMS := $(addprefix $(BUILD)/fuzz/,$(FUZZ_NAMES))
