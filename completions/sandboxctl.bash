@@ -70,13 +70,14 @@ _sandboxctl() {
                 if [[ $cur == -* ]]; then
                         _sandboxctl_words "$cur" "-H --host --socket --json --no-ask-password --version --help"
                 else
-                        _sandboxctl_words "$cur" "run list top show stats set kill freeze thaw interrupt history save snapshots restore get put events audit envs doctor reload"
+                        _sandboxctl_words "$cur" "run list top show stats set kill freeze thaw interrupt history vars save snapshots restore get put events audit envs doctor reload"
                 fi
                 return
                 ;;
         run) options="-e --env -i --interpreter -s --session --timeout --memory --cpus --pictures" ;;
         list | show | stats | set) options=-a ;;
         history) options="-a --replay" ;;
+        vars) options="-i --interpreter" ;;
         top) options="-a -b -d -n" ;;
         kill | freeze | thaw | interrupt) options="-a --all --user -y --yes" ;;
         save | snapshots) options=-a ;;
@@ -98,6 +99,7 @@ _sandboxctl() {
                 _sandboxctl_words "$cur" "memory= cpus= processes= cpu-weight= io-read= io-write="
                 [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
                 ;;
+        vars) [ $((COMP_CWORD - i)) -eq 1 ] && _sandboxctl_sessions "$cur" ;;
         get | put)
                 _sandboxctl_files "$cur" "$verb" $((COMP_CWORD - i))
                 ;;

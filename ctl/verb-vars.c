@@ -82,7 +82,8 @@ int verb_vars(Context *c, int argc, char *argv[]) {
 
         p = params_session(c, argv[optind]);
         param_string(p, "interpreter", interpreter);
-        param_string(p, "name", name);
+        if (name)
+                param_string(p, "name", name);
         r = fetch(c, name ? "io.nixsandbox.Variable" : "io.nixsandbox.Variables", p, &reply, &done);
         if (done)
                 return r;

@@ -64,7 +64,7 @@ def test_bash_verbs(daemon, bash):
 
 def test_bash_sessions_and_environments(daemon, bash, name):
     daemon.run("true", name)
-    for verb in ("show", "kill", "freeze", "thaw", "interrupt", "history", "stats", "set", "get", "put"):
+    for verb in ("show", "kill", "freeze", "thaw", "interrupt", "history", "stats", "set", "get", "put", "vars"):
         assert name in bash(verb, name[0])
     assert name in bash("run", "-s", "")
     assert name in bash("--socket", daemon.sock, "kill", "other", "", NIX_SANDBOX_SOCKET="/nonexistent")

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""Variables of a session: the API's Variables and Variable, sandboxctl vars. What drivers say is hostile."""
+import os
+import threading
+import time
+
+import pytest
+
+from daemonlib import VarlinkError, wait_for
+
+
+def variables(daemon, session, interpreter=None):
+    """{(interpreter, name): entry}"""
+    reply = daemon.call("Variables", session=session, project=daemon.project, interpreter=interpreter)
+    found = {(v["interpreter"], v["name"]): v for v in reply["variables"]}
+    assert len(found) == len(reply["variables"])
+    return found
+
+
+def variable(daemon, session, name, interpreter=None):
+    return daemon.call("Variable", session=session, project=daemon.project, name=name, interpreter=interpreter)["variable"]
+
+
+def refused(name, function, *args, **more):
+    with pytest.raises(VarlinkError) as e:
+        function(*args, **more)
+    assert e.value.name == name and (e.value.message or name.startswith("org."))
+    return e.value
+
+
+def ctl(daemon, *args):
+    return daemon.ctl(*args, env={**os.environ, "PROJECT_DIR": daemon.project})
+
+
+def test_of_two_interpreters(daemon, name):
+    daemon.run("x = 42\ns = 'a\\x1b[31m\\nb'\ndef f(): pass", name, "default", interpreter="python")
+    daemon.run("y='two words'; declare -a z=(1 2)", name, "default", interpreter="bash")
+    found = variables(daemon, name)
+    assert ("python", "x") in found and ("bash", "y") in found and not [i for i, _ in found if i == "node"]
+    assert found["python", "x"]["text"] == "42" and found["python", "x"]["type"] == "int"
+    assert "two words" in found["bash", "y"]["text"]
+    assert not any(c < " " for v in found.values() for c in v["name"] + v["type"] + v["text"])
+    assert {i for i, _ in variables(daemon, name, "bash")} == {"bash"}
+    assert variables(daemon, name, "node") == {}
+    assert variable(daemon, name, "x")["text"] == "42"
+    assert variable(daemon, name, "y")["interpreter"] == "bash"
+    refused("NoSuchVariable", variable, daemon, name, "x", "bash")
+
+
+def test_nothing_is_started_for_it(daemon, name):
+    daemon.run("true", name, "default", interpreter="bash")
+    before = daemon.show(name)["processes"]
+    assert variables(daemon, name, "python") == {}
+    refused("NoSuchVariable", variable, daemon, name, "x", "python")
+    assert daemon.run("pgrep -c python3", name, "default", interpreter="bash")["stdout"] in ("", "0\n")
+    assert daemon.show(name)["processes"] == before
+
+
+def test_what_is_refused(daemon, name):
+    daemon.run("true", name)
+    refused("NoSuchInterpreter", variables, daemon, name, "cobol")
+    refused("NoSuchSession", variables, daemon, "nosuch")
+    refused("org.varlink.service.InvalidParameter", variable, daemon, name, "")
+    refused("org.varlink.service.InvalidParameter", variable, daemon, name, "x" * 257)
+    for strange in ("; rm -rf /", "a b", "$(reboot)", "x\ny", "__class__", "-", "\u00e4", "a[0]"):
+        refused("NoSuchVariable", variable, daemon, name, strange)
+
+
+def test_frozen(daemon, name):
+    daemon.run("x=1", name)
+    if not daemon.show(name)["cgroup"]:
+        pytest.skip("no cgroups")
+    daemon.call("Freeze", session=name, project=daemon.project)
+    refused("SessionFrozen", variables, daemon, name)
+
+
+def test_waits_for_the_turn_and_holds_the_next(daemon, name):
+    daemon.run("x=1", name)
+    first = daemon.begin("sleep 1; x=2", name)
+    wait_for(lambda: daemon.show(name)["busy"])
+    seen = []
+    asker = threading.Thread(target=lambda: seen.append(variable(daemon, name, "x")["text"]))
+    asker.start()
+    time.sleep(0.2)
+    assert not seen
+    assert daemon.run("x=3; echo $x", name)["stdout"] == "3\n"
+    asker.join()
+    assert first.answer()["exit_code"] == 0
+    assert "2" in seen[0] or "3" in seen[0]
+    first.close()
+
+
+def test_client_that_goes_away(daemon, name):
+    daemon.run("x=1", name)
+    with daemon.begin("sleep 2", name), daemon.link() as link:
+        link.send("Variables", session=name, project=daemon.project)
+        time.sleep(0.1)
+        link.close()
+        assert variable(daemon, name, "x")["name"] == "x"
+
+
+def test_session_that_ends(daemon, name):
+    daemon.run("x=1", name)
+    with daemon.begin("sleep 60", name), daemon.link() as link:
+        wait_for(lambda: daemon.show(name)["busy"])
+        link.send("Variables", session=name, project=daemon.project)
+        time.sleep(0.1)
+        daemon.call("Kill", session=name, project=daemon.project)
+        with pytest.raises(VarlinkError) as e:
+            link.answer()
+        assert e.value.name == "SessionEnded"
+
+
+
+def test_many_variables_and_long_ones(daemon, name):
+    daemon.run("for i in range(600): globals()[f'v{i}'] = i\nbig = 'x' * 10**6", name, "python")
+    reply = daemon.call("Variables", session=name, project=daemon.project)
+    assert len(reply["variables"]) <= 500 and reply["more"] >= 100
+    assert all(len(v["text"]) <= 1024 for v in reply["variables"])
+    v = variable(daemon, name, "big")
+    assert v["truncated"] and 1000 < len(v["text"]) <= 20100
+
+
+def test_reprs_that_misbehave(daemon, name):
+    """None of it runs in the session itself, holds it up, or reaches a terminal."""
+    daemon.run("""
+class Loud:
+    def __repr__(self):
+        global touched
+        touched = True
+        return '\\x1b]0;owned\\x07' + 'x' * 100000
+class Slow:
+    def __repr__(self):
+        import time
+        time.sleep(1000)
+class Deadly:
+    def __repr__(self):
+        import os
+        os._exit(1)
+touched = False
+a, b, c, d = Loud(), Slow(), Deadly(), 5
+""", name, "python")
+    reply = daemon.call("Variables", session=name, project=daemon.project)
+    assert not any(c < " " for v in reply["variables"] for c in v["text"])
+    assert daemon.run("print(touched, d)", name, "python")["stdout"] == "False 5\n"
+
+
+def test_ctl(daemon, name):
+    daemon.run("answer = 42\ntext = 'line\\nline'", name, "python")
+    done = ctl(daemon, "vars", name)
+    assert done.returncode == 0 and not done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert lines[0] == ["NAME", "INTERPRETER", "TYPE", "SIZE", "VALUE"]
+    assert [line[:3] + line[4:] for line in lines if line[0] == "answer"] == [["answer", "python", "int", "42"]]
+    assert ctl(daemon, "vars", name, "answer").stdout == "42\n"
+    assert ctl(daemon, "vars", "-i", "cobol", name).returncode == 1
+    done = ctl(daemon, "vars", name, "nosuch")
+    assert done.returncode == 1 and "nosuch" in done.stderr
+    for args in ([], ["-x", name], [name, "a", "b"]):
+        assert ctl(daemon, "vars", *args).returncode == 2
+    status, reply = daemon.json("vars", name, "answer", env={**os.environ, "PROJECT_DIR": daemon.project})
+    assert status == 0 and reply["variable"]["name"] == "answer"
