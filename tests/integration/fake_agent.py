@@ -67,7 +67,7 @@ def refuse(error):
 
 MODES = {
     "old": lambda: hello(0),
-    "new": lambda: hello(3),
+    "new": lambda: hello(1000),
     "garbage": lambda: write(b"GET / HTTP/1.0\r\n\r\n" * 100),
     "hang-up": lambda: os.close(FD),
     "exit": lambda: sys.exit(3),

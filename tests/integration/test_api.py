@@ -337,9 +337,9 @@ def test_history(daemon, name):
 
 
 def test_history_is_capped(daemon, name):
-    daemon.run("#" + "ü" * 5000, name)
+    daemon.run("#" + "ü" * 10000, name)
     entry = daemon.call("History", session=name)["entries"][0]
-    assert entry["code_truncated"] and entry["code"] == "#" + "ü" * 2047
+    assert entry["code_truncated"] and entry["code"] == "#" + "ü" * 8191
     for i in range(20):
         daemon.run(":" + "x" * 4095, name)
     entries = daemon.call("History", session=name)["entries"]
