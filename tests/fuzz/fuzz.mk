@@ -10,6 +10,8 @@ FUZZ_CFLAGS := -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=a
 
 fuzz-mcp_SRC := $(addprefix shim/,mcp.c tools.c render.c render-turn.c render-values.c excerpt.c)
 fuzz-config_SRC := $(addprefix daemon/,config.c config-reader.c config-environment.c environment.c limits.c)
+fuzz-archive_SRC := $(addprefix agent/,archive-restore.c part-report.c)
+fuzz-part-report_SRC := agent/part-report.c
 fuzz-report_SRC := agent/report.c
 fuzz-request_SRC := agent/message.c
 fuzz-agent-link_SRC := $(addprefix daemon/,agent-link.c agent-parse.c turn.c turn-reply.c turn-values.c bounds.c environment.c)
@@ -40,7 +42,7 @@ $(FUZZ_PROGRAMS): $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/tests/fuzz/%.o $$(call fuzz
         $(BUILD)/fuzz/libnixsandbox.a
 	$(call say,LD)
 	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,$(FUZZ_SANITIZE) -Wl,--as-needed -o $@ $^ \
-	        -lsystemd -ljson-c -lcgroup -lseccomp -lnettle -lm
+	        -lsystemd -ljson-c -lcgroup -lseccomp -lnettle -larchive -lm
 
 -include $(wildcard $(BUILD)/fuzz/obj/*/*.d $(BUILD)/fuzz/obj/*/*/*.d)
 
