@@ -137,6 +137,7 @@ static const char *lost_sentence(const Call *call) {
         case TOOL_WAIT:
         case TOOL_SAVE:
         case TOOL_SNAPSHOTS:
+        case TOOL_VARIABLES:
                 return "sandboxd went away before it answered, again and again. Try again; if it stays so, its "
                        "log says why.";
 

@@ -333,6 +333,10 @@ void render_reply(const ToolCall *call, const VarlinkReply *reply, Rendering *re
                                  "it can still be had by action \"restore\".", tool_call_string(call, "session"));
                 break;
 
+        case TOOL_VARIABLES:
+                render_variables(call, reply->parameters, ret);
+                break;
+
         case TOOL_SAVE:
                 render_save(call, reply->parameters, ret);
                 break;

@@ -31,6 +31,8 @@ void render_failure(const char *sentence, Rendering *ret);
 
 /* The parts of render_reply() that have a file of their own: replies of Run and Wait. */
 void render_turn(const ToolCall *call, json_object *parameters, Rendering *ret);
+/* Replies of Variables and Variable. */
+void render_variables(const ToolCall *call, json_object *parameters, Rendering *ret);
 /* For a reply that does not have the shape it should. */
 void render_malformed(const ToolCall *call, const char *field, Rendering *ret);
 /* "12 ms", "1.5 s", "3 min 20 s" */

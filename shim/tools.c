@@ -56,17 +56,18 @@ const char tools_list[] =
         "that was answered early, and get its result. interrupt: stop the running code, keep the state. "
         "kill: end the session; the next run with its name starts fresh. reset: the same, whether or not the "
         "session exists. save: keep its state on disk now (this is also done by itself). snapshots: what is "
-        "kept. restore: make a session, called name or as before, from what was kept of session.\","
+        "kept. restore: make a session, called name or as before, from what was kept of session. "
+        "variables: what the session's interpreters hold; with name that variable in full.\","
         "\"inputSchema\":{\"type\":\"object\",\"properties\":{"
         "\"action\":{\"type\":\"string\","
         "\"enum\":[\"list\",\"environments\",\"history\",\"wait\",\"interrupt\",\"kill\",\"reset\","
-        "\"save\",\"snapshots\",\"restore\"],"
+        "\"save\",\"snapshots\",\"restore\",\"variables\"],"
         "\"description\":\"What to do.\"},"
         "\"session\":{\"type\":\"string\","
         "\"description\":\"Name or id of the session; needed for all actions but list, environments and "
         "snapshots.\"},"
         "\"name\":{\"type\":\"string\","
-        "\"description\":\"restore: name of the new session, if it is another.\"}},"
+        "\"description\":\"restore: name of the new session, if it is another. variables: the one to see in full.\"}},"
         "\"required\":[\"action\"]},"
         "\"annotations\":{\"title\":\"Manage sandbox sessions\",\"readOnlyHint\":false,"
         "\"destructiveHint\":true,\"idempotentHint\":false,\"openWorldHint\":false}}]";
@@ -118,6 +119,7 @@ static const Action actions[_TOOL_ACTION_MAX] = {
         [TOOL_SAVE] = { "save", "io.nixsandbox.Save", .needs_session = true, .repeatable = true },
         [TOOL_SNAPSHOTS] = { "snapshots", "io.nixsandbox.Snapshots", .repeatable = true },
         [TOOL_RESTORE] = { "restore", "io.nixsandbox.Restore", .needs_session = true },
+        [TOOL_VARIABLES] = { "variables", "io.nixsandbox.Variables", .needs_session = true, .repeatable = true },
 };
 
 static ToolAction action_from_string(const char *s) {
@@ -217,7 +219,7 @@ static int parse_session(json_object *arguments, const char *project, ToolCall *
         t->action = action_from_string(a.action);
         if (t->action < 0)
                 return refuse(reterr_why, "There is no action \"%.64s\". There are: list, environments, "
-                              "history, wait, interrupt, kill, reset, save, snapshots, restore.", a.action);
+                              "history, wait, interrupt, kill, reset, save, snapshots, restore, variables.", a.action);
         if (t->action == TOOL_SNAPSHOTS && nonempty(a.session)) {
                 must(json_put_string(t->parameters, "session", a.session));
                 put_optional(t->parameters, "project", project);
@@ -232,6 +234,10 @@ static int parse_session(json_object *arguments, const char *project, ToolCall *
         put_optional(t->parameters, "project", project);
         if (t->action == TOOL_RESTORE)
                 must(json_put_string(t->parameters, "name", nonempty(a.name) ? a.name : a.session));
+        if (t->action == TOOL_VARIABLES && nonempty(a.name)) {
+                t->method = "io.nixsandbox.Variable";
+                must(json_put_string(t->parameters, "name", a.name));
+        }
         if (t->action == TOOL_WAIT)
                 must(json_put_int(t->parameters, "answer_after_ms", TOOL_ANSWER_AFTER_MSEC));
         return 0;
@@ -256,7 +262,7 @@ int tool_call_parse(const char *name, json_object *arguments, const char *projec
                 return r;
         }
 
-        t.method = actions[t.action].method;
+        t.method = t.method ?: actions[t.action].method;
         t.repeatable = actions[t.action].repeatable;
         *ret = t;
         return 0;

@@ -24,6 +24,7 @@ typedef enum ToolAction {
         TOOL_SAVE,
         TOOL_SNAPSHOTS,
         TOOL_RESTORE,
+        TOOL_VARIABLES,
         _TOOL_ACTION_MAX,
         _TOOL_ACTION_INVALID = -EINVAL,
 } ToolAction;

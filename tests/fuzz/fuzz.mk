@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 10
 FUZZ_SANITIZE := address,undefined
 FUZZ_CFLAGS := -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all $(WARNINGS)
 
-fuzz-mcp_SRC := $(addprefix shim/,mcp.c tools.c render.c render-turn.c render-values.c excerpt.c)
+fuzz-mcp_SRC := $(addprefix shim/,mcp.c tools.c render.c render-turn.c render-variables.c render-values.c excerpt.c)
 fuzz-config_SRC := $(addprefix daemon/,config.c config-reader.c config-environment.c environment.c limits.c)
 fuzz-archive_SRC := $(addprefix agent/,archive-restore.c part-report.c)
 fuzz-part-report_SRC := agent/part-report.c

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Variables of a session: the API's Variables and Variable, sandboxctl vars. What drivers say is hostile."""
+import json
 import os
+import subprocess
 import threading
 import time
 
@@ -160,3 +162,31 @@ def test_ctl(daemon, name):
         assert ctl(daemon, "vars", *args).returncode == 2
     status, reply = daemon.json("vars", name, "answer", env={**os.environ, "PROJECT_DIR": daemon.project})
     assert status == 0 and reply["variable"]["name"] == "answer"
+
+
+def mcp(daemon, *calls):
+    """The texts of tools/call results, from a shim of its own."""
+    requests = [{"method": "initialize", "params": {"protocolVersion": "2025-06-18", "capabilities": {},
+                                                    "clientInfo": {"name": "test", "version": "1"}}}]
+    requests += [{"method": "tools/call", "params": {"name": "session", "arguments": a}} for a in calls]
+    shim = subprocess.Popen([os.path.join(daemon.programs, "nix-sandbox-mcp")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            env={**os.environ, "NIX_SANDBOX_SOCKET": daemon.sock, "CLAUDE_PROJECT_DIR": daemon.project})
+    answers = []
+    for number, request in enumerate(requests):
+        shim.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, **request}).encode() + b"\n")
+        shim.stdin.flush()
+        answers.append(json.loads(shim.stdout.readline()))
+    shim.stdin.close()
+    assert shim.wait(20) == 0
+    return [a["result"]["content"][0]["text"] for a in answers[1:]]
+
+
+def test_mcp(daemon, name):
+    daemon.run("answer = 42", name, "python")
+    sid = daemon.show(name)["id"]
+    listed, one, none = mcp(daemon, {"action": "variables", "session": sid},
+                            {"action": "variables", "session": sid, "name": "answer"},
+                            {"action": "variables", "session": sid, "name": "nosuch"})
+    assert "[python]\n" in listed and "answer (int): 42\n" in listed
+    assert one == "42\n[answer · python · int]"
+    assert "nosuch" in none and none.endswith("[refused: NoSuchVariable]")

@@ -318,3 +318,24 @@ Test(render, durations) {
                 cr_expect_str_eq(buffer_data(&b), cases[i].text);
         }
 }
+
+Test(render, variables) {
+        expect(render(TOOL_VARIABLES, NULL, parse("{'variables':[],'more':0,'notice':null}")),
+               "There are no variables. An interpreter that has not run yet has none.\n", false);
+        expect(render(TOOL_VARIABLES, NULL,
+                      parse("{'variables':[{'interpreter':'python','name':'x','type':'int','text':'42','size':28},"
+                            "{'interpreter':'python','name':'y','type':'str','text':'a','size':null},"
+                            "{'interpreter':'bash','name':'z','type':'string','text':'b','size':1}],"
+                            "'more':3,'notice':'node: it takes too long'}")),
+               "[python]\nx (int): 42\ny (str): a\n[bash]\nz (string): b\n[3 more]\n[notice: node: it takes too long]", false);
+        expect(render(TOOL_VARIABLES, NULL,
+                      parse("{'variable':{'interpreter':'python','name':'x','type':'list','text':'[1,\\n 2]','size':9,"
+                            "'truncated':true}}")),
+               "[1,\n 2]\n[x · python · list · cut]", false);
+        expect(render(TOOL_VARIABLES, NULL, parse("{'variables':[{'name':'x'}]}")),
+               "sandboxd's reply to M cannot be understood (interpreter). It may be of another version than "
+               "nix-sandbox-mcp: restart both.", true);
+        expect(render(TOOL_VARIABLES, NULL, parse("{}")),
+               "sandboxd's reply to M cannot be understood (variables). It may be of another version than "
+               "nix-sandbox-mcp: restart both.", true);
+}

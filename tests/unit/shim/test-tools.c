@@ -94,6 +94,10 @@ Test(tools, calls) {
                     "{'session':'s','project':'/p','name':'s'}");
         expect_call("session", "{'action':'restore','session':'s','name':'t'}", "io.nixsandbox.Restore",
                     "{'session':'s','project':'/p','name':'t'}");
+        expect_call("session", "{'action':'variables','session':'s','name':''}", "io.nixsandbox.Variables",
+                    "{'session':'s','project':'/p'}");
+        expect_call("session", "{'action':'variables','session':'s','name':'x'}", "io.nixsandbox.Variable",
+                    "{'session':'s','project':'/p','name':'x'}");
 }
 
 Test(tools, nothing_that_changes_is_repeated) {
