@@ -138,7 +138,8 @@ static int compare_names(const void *a, const void *b) {
         return strcmp(a, b);
 }
 
-static int names_add(DirectoryName **names, size_t *n, size_t *allocated, const char *name) {
+static int names_add(DirectoryName **names, size_t *n, size_t *allocated, const char *name,
+                     size_t size) {
         if (*n >= DIRECTORY_NAMES_MAX)
                 return -EFBIG;
         if (*n == *allocated) {
@@ -151,7 +152,7 @@ static int names_add(DirectoryName **names, size_t *n, size_t *allocated, const 
                 *allocated = larger;
         }
 
-        (void) snprintf((*names)[(*n)++], DIRECTORY_NAME_SIZE, "%s", name);
+        memcpy((*names)[(*n)++], name, size + 1);
         return 0;
 }
 
@@ -171,11 +172,12 @@ int directory_names(int fd, bool (*passes)(const char *name), DirectoryName **re
 
         errno = 0;
         for (struct dirent *d; (d = readdir(dir)); errno = 0) {
+                size_t size = strlen(d->d_name);
                 int r;
 
-                if (strlen(d->d_name) >= DIRECTORY_NAME_SIZE || !passes(d->d_name))
+                if (size >= DIRECTORY_NAME_SIZE || !passes(d->d_name))
                         continue;
-                r = names_add(&names, &n, &allocated, d->d_name);
+                r = names_add(&names, &n, &allocated, d->d_name, size);
                 if (r < 0)
                         return r;
         }
