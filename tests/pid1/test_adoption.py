@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from pid1lib import ALICE, CONFIG, RUNTIME, SOCKET, alive, as_user, processes_in, systemctl, wait_for
+from pid1lib import ALICE, CONFIG, RUNTIME, SOCKET, alive, as_user, command, processes_in, systemctl, wait_for
 
 
 def crash(service, sig=signal.SIGKILL):
@@ -149,3 +149,33 @@ def test_nothing_is_orphaned_when_systemd_gives_up(service):
     systemctl("restart", "sandboxd.socket")
     service.call("GetVersion")
     assert not [p for p in pids if alive(p)] and service.call("List")["sessions"] == []
+
+
+def snapshots(service, name):
+    return service.call("Snapshots", session=name, project=service.project)["snapshots"]
+
+
+def test_stop_saves_and_the_next_use_restores(service):
+    """By the service's own user and with its capabilities, in a state directory that nobody else reaches."""
+    service.run("x = 42", "saved", env="python")
+    service.run("v=1; f() { echo f; }; echo text > file", "saved")
+    systemctl("stop", "sandboxd.service")
+    systemctl("start", "sandboxd.service")
+    reply = service.run("print(x)", "saved", env="python")
+    assert (reply["stdout"], reply["session_state"]) == ("42\n", "restored"), reply
+    assert service.run("f; cat file", "saved")["stdout"] == "f\ntext\n"
+    assert [s["reason"] for s in snapshots(service, "saved")] == ["shutdown"]
+    status = command("stat", "-c", "%U %a", "/var/lib/nix-sandbox/snapshots")
+    assert status.split() == ["nix-sandbox", "700"]
+
+
+def test_crash_knows_what_is_saved(service):
+    service.run("x = 42", "known", env="python")
+    first = service.call("Save", session="known", project=service.project)
+    crash(service)
+    assert service.run("print(x)", "known", env="python")["stdout"] == "42\n"
+    assert not (second := service.call("Save", session="known", project=service.project))["unchanged"]
+    crash(service)
+    wait_for(lambda: not service.show("known")["busy"])
+    reply = service.call("Save", session="known", project=service.project)
+    assert reply["unchanged"] and reply["snapshot"] == second["snapshot"] != first["snapshot"], reply

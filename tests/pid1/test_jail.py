@@ -133,14 +133,14 @@ def test_the_socket_takes_the_service_along(service):
     wait_for(lambda: not service.leftovers())
 
 
-def test_restart_ends_sessions_and_says_so(service):
+def test_restart_ends_sessions_and_restores_them(service):
     first = service.pid_of_running()
     service.run("x=1; sleep 600 &", "a")
     pids = inside(service, "a")
     systemctl("restart", "sandboxd.service")
     assert not [p for p in pids if alive(p)]
     reply = service.run("echo ${x-none}", "a")
-    assert reply["stdout"] == "none\n" and reply["session_state"] == "created" and "has ended" in reply["notice"]
+    assert reply["stdout"] == "1\n" and reply["session_state"] == "restored" and "has ended" in reply["notice"]
     assert service.pid != first
 
 
