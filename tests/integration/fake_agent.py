@@ -3,12 +3,13 @@
 """Stands in for sandbox-agent in a jail and misbehaves: the word on the last line says how (test_bad_input.py)."""
 import json
 import os
+import socket
 import struct
 import sys
 import time
 
 FD = int(sys.argv[1])
-RESULT, STDOUT, EVENT = 2, 3, 7
+RESULT, STDOUT, EVENT, OPERATED = 2, 3, 7, 11
 
 
 def write(data):
@@ -65,7 +66,54 @@ def refuse(error):
     result(request(), error=error, error_text="a\nreason \x1b[2J")
 
 
+def operated(number, error=None, **report):
+    frame(OPERATED, number, {"error": error, "error_text": error and "its\x1bwords", "report": None if error else report})
+
+
+def listed(interpreter):
+    """What the driver of an interpreter says of variables: one lies, one tells too much, one is hostile to terminals."""
+    answers = {"python": b"[{", "node": b"[" + b" " * 300000 + b"]",
+               "bash": b'[{"name":"x\\u001b","type":"\\u0000","size":1,"text":"\\u009b2J"}]'}
+    return answers[interpreter]
+
+
+def operate(number, request, channel):
+    """Does as the path or the name says."""
+    word = request.get("path") or request.get("name") or "list"
+    if word == "list":
+        try:
+            os.write(channel, listed(request["interpreter"]))
+        except BrokenPipeError:
+            pass
+    elif word in ("ready", "short"):
+        os.write(channel, b"x" * 10)
+    if word != "open":
+        os.close(channel)
+    if word in ("no-file", "refused", "full", "too-large", "io", "busy", "failed"):
+        operated(number, error=word)
+    elif word == "malformed":
+        frame(OPERATED, number, b'{"error":"mine"}')
+    elif word == "twice":
+        operated(number, mode=0)
+        operated(number, mode=0)
+    else:
+        operated(number, mode={"bad-mode": 0o4755, "no-mode": None}.get(word, 0o644))
+
+
+def operations():
+    hello()
+    result(request())
+    connection = socket.socket(fileno=FD)
+    while True:
+        header, fds, _, _ = socket.recv_fds(connection, 13, 4)
+        if not header:
+            sys.exit()
+        size, _, number = struct.unpack(">IBQ", header)
+        operate(number, json.loads(read(size - 9)), fds[0])
+
+
 MODES = {
+    "operations": operations,
     "old": lambda: hello(0),
     "new": lambda: hello(1000),
     "garbage": lambda: write(b"GET / HTTP/1.0\r\n\r\n" * 100),

@@ -294,6 +294,61 @@ def test_interpreter_that_does_not_start(fake):
     check(fake("no-start").refused("Run", code="true", session="a"), "StartFailed", "a\\nreason \\x1b[2J", "Try again")
 
 
+def get(daemon, path):
+    """The last reply."""
+    with daemon.link() as link:
+        link.send("Get", _more=True, session="a", path=path)
+        while True:
+            reply = link.answer()
+            if "data" not in reply or reply["data"] is None:
+                return reply
+
+
+def refused(function, *args):
+    with pytest.raises(VarlinkError) as e:
+        function(*args)
+    return e.value
+
+
+def test_agents_that_operate_badly(fake):
+    d = fake("operations")
+    d.call("Run", code="true", session="a")
+    assert get(d, "ready") == {"size": 10, "mode": 0o644}
+    for path, error, words in (
+            ("no-file", "NoSuchFile", "its\\x1bwords"), ("refused", "PermissionDenied", "its\\x1bwords"),
+            ("full", "LimitExceeded", "no room left"), ("too-large", "LimitExceeded", "larger"),
+            ("io", "OperationFailed", "its\\x1bwords"), ("busy", "Busy", "A turn is running"),
+            ("bad-mode", "OperationFailed", "no proper report"), ("no-mode", "OperationFailed", "no proper report"),
+            ("open", "OperationFailed", "sends on after it was done")):
+        check(refused(get, d, path), error, words)
+    with d.link() as link:
+        def put():
+            for offset in range(1000):
+                link.call("Put", session="a", path="plain", offset=offset, data="eA==", last=False)
+        check(refused(put), "OperationFailed", "done before the file was")
+    assert get(d, "ready")["size"] == 10
+
+
+def test_agents_that_lie_about_variables(fake):
+    d = fake("operations")
+    d.call("Run", code="true", session="a")
+    reply = d.call("Variables", session="a")
+    assert reply["variables"] == [{"interpreter": "bash", "name": "x ", "type": " ", "text": " 2J", "size": 1}]
+    assert "python: 'what it says of its variables cannot be read'" in reply["notice"] and "node: " in reply["notice"]
+    check(refused(lambda: d.call("Variable", session="a", name="ready")), "NoSuchVariable", "cannot be read")
+    check(refused(lambda: d.call("Variable", session="a", name="no-file")), "NoSuchVariable", "'no-file'")
+
+
+@pytest.mark.parametrize("word", ["malformed", "twice"])
+def test_agents_that_answer_badly(fake, word):
+    d = fake("operations")
+    d.call("Run", code="true", session="a")
+    with contextlib.suppress(VarlinkError):
+        get(d, word)
+    wait_for(lambda: d.call("List")["sessions"] == [])
+    assert [e["detail"] for e in d.call("Events")["events"] if e["event"] == "killed"] == ["crashed"]
+
+
 # The slow ones last
 
 def test_turn_that_waits_for_its_interpreter(slow_agents):

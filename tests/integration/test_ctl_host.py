@@ -164,3 +164,11 @@ def test_bridge_by_hand(daemon):
     assert done.returncode == 0 and done.stderr == ""
     assert daemon.ctl("bridge").returncode == 0
     assert "bridge" not in daemon.ctl("--help").stdout
+
+
+def test_files(ssh, daemon, name):
+    assert ssh("run", "-s", name, "-e", "shell", "true").returncode == 0
+    text = "ä\n" * 500000
+    assert ssh("put", name, "-", "f", input=text).returncode == 0
+    assert ssh("get", name, "f", "-").stdout == text
+    assert ssh("get", name, "none", "-").returncode == 1
