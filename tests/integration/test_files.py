@@ -243,7 +243,7 @@ def test_frozen_and_in_standby(daemon, name):
         refused("Busy", daemon.call, "Freeze", session=name, project=daemon.project)
         send_piece(daemon, link, name, "f", b"z", offset=1)
         link.answer()
-    with Daemon({"session": {"standby_after_seconds": 0.3}}).start() as sleepy:
+    with Daemon({"session": {"standby_after_seconds": 0.3}}, programs=daemon.programs) as sleepy:
         sleepy.run("echo x > f", "a")
         wait_for(lambda: sleepy.state("a") == "standby")
         assert get(sleepy, "a", "f")[0] == b"x\n"
