@@ -14,23 +14,29 @@ MAGICS = ((b"\x89PNG\r\n\x1a\n", b"image/png"), (b"\xff\xd8\xff", b"image/jpeg")
 PICTURE_MAX = 2 << 20                   # agent-value.h: what is larger would be dropped, another form may not be
 PICTURES = (("_repr_png_", b"image/png"), ("_repr_jpeg_", b"image/jpeg"), ("_repr_svg_", b"image/svg+xml"))
 
-outgoing = []                           # the token of a turn with all that goes out, then how much of it went
-
 
 def give(kind, data):
-    given.append((kind, bytes(data)))
+    """Keeps a value as the agent reads it. Before the first one comes a list of how much of all was sent."""
+    if owed is None:                    # of a thread, between two turns
+        raise RuntimeError("no turn is running that could give it back")
+    if not given:
+        given.append([])
+    given.append((kind, b"\nvalue %s %s %d\n%s" % (owed[0], kind, len(data), data)))
 
 
-def send_given(token):
+def send_given():
     """Sends what the turn has given. May be left at any point and begun anew, and sends each byte once."""
-    if not outgoing or outgoing[0][0] != token:
-        outgoing[:] = [(token, b"".join(b"\nvalue %s %s %d\n%s" % (token, kind, len(data), data)
-                                        for kind, data in given))]
-    text = memoryview(outgoing[0][1])
-    while (sent := sum(outgoing[1:])) < len(text):
-        vital(outgoing.extend, map(write, (control,), (text[sent:],)))  # noted before a handler can raise
+    counts, *values = given
+    while True:
+        sent = sum(counts)
+        for _, text in values:
+            if sent < len(text):
+                break
+            sent -= len(text)
+        else:
+            break
+        vital(counts.extend, map(write, (control,), (memoryview(text)[sent:],)))    # noted before a handler can raise
     given.clear()
-    outgoing.clear()
 
 
 # ---------------------------------------------------------------- results
@@ -42,7 +48,7 @@ def give_result(value):
         text = json.dumps(value, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise TypeError(f"sandbox.result() takes None, bool, int, float, str, list, tuple and dict: {error}") from None
-    given[:] = [one for one in given if one[0] != b"result"]
+    given[1:] = [one for one in given[1:] if one[0] != b"result"]
     give(b"result", text.encode("utf-8", "backslashreplace"))       # a lone surrogate: its escape in JSON
 
 
