@@ -55,15 +55,19 @@ def on_show(answer, name):
     put(answer, b'{"name":"%s"}' % name.encode())
 
 
-def read_turn(inbox):
+inbox = bytearray()
+
+
+def read_turn():
+    """The next command; what came behind it stays in the inbox."""
     while b"\n" not in inbox:
-        inbox += control.recv(65536) or sys.exit(0)
+        inbox.extend(control.recv(65536) or sys.exit(0))
     line, _, rest = inbox.partition(b"\n")
     verb, of, length = line.split()
-    rest = bytearray(rest)
     while len(rest) < int(length):
         rest += control.recv(1 << 20) or sys.exit(0)
-    return verb.decode(), of, rest
+    inbox[:] = rest[int(length):]
+    return verb.decode(), bytes(of), rest[:int(length)]
 
 
 signal.signal(signal.SIGINT, on_interrupt)
@@ -71,7 +75,9 @@ names.update(say=say, done=done, put=put, on_save=on_save, on_restore=on_restore
 exec(os.environ.get("FAKE_START", ""), names)
 say(b"ready\n")
 while True:
-    verb, turn, code = read_turn(b"")
+    verb, turn, code = read_turn()
+    if verb == "load":
+        continue        # it is not answered; all that this driver needs is here
     status = 0
     try:
         token = names["token"] = turn
