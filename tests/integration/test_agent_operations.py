@@ -215,6 +215,30 @@ def test_put_garbage(agent, members):
     assert everything(agent) == {}
 
 
+@pytest.mark.parametrize("size", [0, 100000, 2 * BIG])
+def test_file_that_changes_its_size(agent, size):
+    """What is told is what was sent."""
+    write(agent, "big", b"x" * BIG)
+    ours, theirs = os.pipe()
+    agent.operate("get", theirs, path="big")
+    with os.fdopen(ours, "rb") as f:
+        assert f.read(1) == b"x"
+        os.truncate(agent.path("big"), size)
+        n = 1
+        while data := f.read(1 << 20):
+            n += len(data)
+    assert agent.operated()["report"]["size"] == n
+    assert n <= max(BIG, size)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="the limit does not hold root, who becomes another here")
+def test_at_the_limit_of_processes():
+    with Agent(uid=54321, nproc=1) as agent:
+        write(agent, "a")
+        answer = agent.get("a")[1]
+        assert answer["error"] == "failed" and "process" in answer["error_text"]
+
+
 # One at a time, and given up
 
 def test_beside_a_turn(agent):
