@@ -30,7 +30,8 @@ _sandboxctl_value() {
         --user) COMPREPLY=($(compgen -u -- "$cur")) ;;
         --timeout | --memory | --cpus | --snapshot | --lines | --expect | -d | -n) ;;
         --file) COMPREPLY=($(compgen -f -- "$cur")) ;;
-        --pictures) COMPREPLY=($(compgen -d -- "$cur")) ;;
+        --project-mode) COMPREPLY=($(compgen -W "none read-only read-write" -- "$cur")) ;;
+        --pictures | --project) COMPREPLY=($(compgen -d -- "$cur")) ;;
         -e | --env) _sandboxctl_environments "$cur" ;;
         -i | --interpreter) _sandboxctl_words "$cur" "python bash node" ;;
         -s | --session) _sandboxctl_sessions "$cur" ;;
@@ -74,7 +75,7 @@ _sandboxctl() {
                 fi
                 return
                 ;;
-        run) options="-e --env -i --interpreter -s --session --timeout --memory --cpus --pictures" ;;
+        run) options="-e --env -i --interpreter -s --session --timeout --memory --cpus --pictures --project --project-mode" ;;
         list | show | stats | set) options=-a ;;
         history) options="-a --replay" ;;
         vars) options="-i --interpreter" ;;

@@ -77,6 +77,8 @@ complete -c sandboxctl -n '__sandboxctl_verb_is run' -s s -l session -x -a '(__s
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -l timeout -x -d 'Seconds for the turn'
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -l memory -x -d 'Memory limit in MB'
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -l cpus -x -d 'CPU limit'
+complete -c sandboxctl -n '__sandboxctl_verb_is run' -l project -x -a '(__fish_complete_directories)' -d 'What to mount at /project'
+complete -c sandboxctl -n '__sandboxctl_verb_is run' -l project-mode -x -a 'none read-only read-write' -d 'How it is mounted'
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -l pictures -x -a '(__fish_complete_directories)' -d 'Where to write pictures'
 complete -c sandboxctl -n '__sandboxctl_verb_is history' -l replay -x -d 'Run the turns again in a new session'
 

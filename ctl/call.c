@@ -26,6 +26,16 @@ void context_init(Context *c) {
         c->project = must_alloc(utf8_repair(project));
 }
 
+void context_set_project(Context *c, const char *path) {
+        _cleanup_free_ char *canonical = c->host ? NULL : realpath(path, NULL);
+
+        if (!canonical && path[0] != '/')
+                die_usage("run: cannot use the project '%s': %s", path,
+                          c->host ? "name it by an absolute path" : strerror(errno));
+        free(c->project);
+        c->project = must_alloc(utf8_repair(canonical ?: path));
+}
+
 void context_done(Context *c) {
         context_disconnect(c);
         c->path = mfree(c->path);

@@ -25,6 +25,8 @@ typedef struct Context {
 /* Fills project. */
 void context_init(Context *c);
 void context_done(Context *c);
+/* Another directory instead. It is made canonical, unless it is on another machine. */
+void context_set_project(Context *c, const char *path);
 
 /* {session, project} */
 json_object *params_session(const Context *c, const char *session);

@@ -20,6 +20,7 @@
 typedef struct RunArguments {
         const char *environment, *interpreter, *session;
         const char *pictures; /* directory, or NULL */
+        const char *project, *project_mode;
         uint64_t timeout_usec, memory_mb;
         double cpus;
         const char *code; /* "-": standard input */
@@ -40,6 +41,8 @@ static RunArguments parse_arguments(int argc, char *argv[]) {
                 ARG_MEMORY,
                 ARG_CPUS,
                 ARG_PICTURES,
+                ARG_PROJECT,
+                ARG_PROJECT_MODE,
         };
         static const struct option options[] = {
                 { "env", required_argument, NULL, 'e' },
@@ -49,6 +52,8 @@ static RunArguments parse_arguments(int argc, char *argv[]) {
                 { "memory", required_argument, NULL, ARG_MEMORY },
                 { "cpus", required_argument, NULL, ARG_CPUS },
                 { "pictures", required_argument, NULL, ARG_PICTURES },
+                { "project", required_argument, NULL, ARG_PROJECT },
+                { "project-mode", required_argument, NULL, ARG_PROJECT_MODE },
                 {},
         };
         RunArguments a = {};
@@ -79,6 +84,12 @@ static RunArguments parse_arguments(int argc, char *argv[]) {
                         break;
                 case ARG_PICTURES:
                         a.pictures = optarg;
+                        break;
+                case ARG_PROJECT:
+                        a.project = optarg;
+                        break;
+                case ARG_PROJECT_MODE:
+                        a.project_mode = optarg;
                         break;
                 default:
                         die_usage("run: bad option");
@@ -159,7 +170,11 @@ int verb_run(Context *c, int argc, char *argv[]) {
         param_string(p, "environment", a.environment);
         param_string(p, "interpreter", a.interpreter);
         param_string(p, "session", a.session);
+        if (a.project)
+                context_set_project(c, a.project);
         param_string(p, "project", c->project);
+        /* The working directory names sessions; it is shown to code only on demand. */
+        param_string(p, "project_mode", a.project_mode ?: (a.project ? "read-only" : NULL));
         if (a.timeout_usec > 0)
                 param_uint(p, "timeout_ms", MAX(a.timeout_usec / USEC_PER_MSEC, UINT64_C(1)));
         if (a.memory_mb > 0)

@@ -161,6 +161,7 @@ static void show_session(const Context *c, json_object *s) {
         show_text("id", get_string(s, "id", "-"));
         show_text("user", session_user(c, s));
         show_text("project", get_string(s, "project", "-"));
+        show_text("mounted", get_string(s, "project_mode", "-"));
         show_text("environment", get_string(s, "environment", "-"));
         show_interpreters(s);
         show_state(c, s);

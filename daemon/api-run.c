@@ -14,6 +14,7 @@ static const JsonField run_table[] = {
         { "interpreter", JSON_KIND_STRING, offsetof(RunParameters, interpreter) },
         { "session", JSON_KIND_STRING, offsetof(RunParameters, session) },
         { "project", JSON_KIND_STRING, offsetof(RunParameters, project) },
+        { "project_mode", JSON_KIND_STRING, offsetof(RunParameters, project_mode) },
         { "tag", JSON_KIND_STRING, offsetof(RunParameters, tag) },
         { "timeout_ms", JSON_KIND_UINT, offsetof(RunParameters, timeout_ms) },
         { "memory_mb", JSON_KIND_UINT, offsetof(RunParameters, memory_mb) },
@@ -46,6 +47,13 @@ static int run_check(VarlinkLink *link, const RunParameters *p) {
         } else if (p->project && (p->project[0] != '/' || strlen(p->project) > SESSION_PROJECT_MAX)) {
                 bad = "project";
                 why = "project must be an absolute path of at most 4096 bytes.";
+        } else if (p->project_mode && run_asked_mode(p) < 0) {
+                bad = "project_mode";
+                why = "project_mode must be \"none\", \"read-only\" or \"read-write\".";
+        } else if (run_asked_mode(p) != PROJECT_NONE && !(p->project && project_path_is_plain(p->project))) {
+                bad = "project";
+                why = "To be mounted, project must be an absolute path without \".\" and \"..\", and not the root "
+                      "directory. Without a project leave project_mode out.";
         } else if (p->tag && !name_is_valid(p->tag)) {
                 bad = "tag";
                 why = API_TAG_RULE;
@@ -55,6 +63,27 @@ static int run_check(VarlinkLink *link, const RunParameters *p) {
 
         (void) varlink_error_invalid(link, bad, why);
         return 1;
+}
+
+/* When the project is not mounted as was asked. */
+static int notice_project(Turn *t, const Manager *m, const RunParameters *p, const RunTarget *target) {
+        const Session *s = target->session;
+        const char *has = project_mode_to_string(s->project_mode);
+        ProjectMode allowed = run_allowed_mode(m, s->environment);
+
+        if (!p->project_mode || run_asked_mode(p) == s->project_mode)
+                return 0;
+        if (s->project_mode != MIN(run_asked_mode(p), allowed))
+                return turn_add_notice(t,
+                                       "How the project is mounted is set when a session is created; in this one "
+                                       "it is \"%s\".",
+                                       has);
+        if (target->origin == SESSION_ORIGIN_RESUMED)
+                return 0;       /* it was said when the session was made */
+        return turn_add_notice(t,
+                               "The project is mounted \"%s\", not \"%s\": the configuration allows no more "
+                               "(\"project\" in \"defaults\" or in environment \"%s\").",
+                               has, p->project_mode, s->environment->name);
 }
 
 static int run_start(VarlinkLink *link, const Manager *m, const RunParameters *p, const RunTarget *target,
@@ -83,6 +112,10 @@ static int run_start(VarlinkLink *link, const Manager *m, const RunParameters *p
                 if (r < 0)
                         return r;
         }
+
+        r = notice_project(t, m, p, target);
+        if (r < 0)
+                return r;
 
         if (target->gone) {
                 r = turn_add_notice(t, "The earlier session '%s' has ended: %s.%s", s->name, target->gone,

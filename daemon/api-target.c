@@ -194,6 +194,8 @@ static int run_in_new_session(VarlinkLink *link, Manager *m, const RunParameters
                                         .peer = peer,
                                         .name = p->session,
                                         .project = p->project ?: "/",
+                                        .project_mode = MIN(run_asked_mode(p),
+                                                            run_allowed_mode(m, choice.environment)),
                                         .environment = choice.environment,
                                         .limits = limits,
                         },

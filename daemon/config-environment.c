@@ -17,6 +17,7 @@ static int read_interpreters(const ConfigReader *r, const ConfigPlace *place, js
 static int read_description(const ConfigReader *r, const ConfigPlace *place, json_object *value,
                             void *target);
 static int read_nothing(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
+static int read_project(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
 
 static const ConfigField environment_fields[] = {
         /* Read before the others, which build on it. */
@@ -28,6 +29,7 @@ static const ConfigField environment_fields[] = {
         { "memory_mb", CONFIG_COUNT, offsetof(Environment, memory_mb), LIMITS_MEMORY_MB_MIN,
           LIMITS_MEMORY_MB_CEILING },
         { "cpus", CONFIG_NUMBER, offsetof(Environment, cpus), LIMITS_CPUS_MIN, LIMITS_CPUS_CEILING },
+        { "project", CONFIG_OTHER, .read = read_project },
         {}
 };
 
@@ -81,6 +83,25 @@ static int read_description(const ConfigReader *r, const ConfigPlace *place, jso
         return 0;
 }
 
+int config_read_project_mode(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                             ProjectMode *ret) {
+        const char *s;
+        int k;
+
+        k = config_read_string(r, place, value, &s);
+        if (k < 0)
+                return k;
+        if (project_mode_from_string(s) < 0)
+                return config_error(r, place, "must be \"none\", \"read-only\" or \"read-write\"");
+
+        *ret = project_mode_from_string(s);
+        return 0;
+}
+
+static int read_project(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        return config_read_project_mode(r, place, value, &((Environment *) target)->project);
+}
+
 static Environment *environment_copy(const Environment *from, const char *name) {
         _cleanup_(environment_freep) Environment *e = NULL;
 
@@ -93,6 +114,7 @@ static Environment *environment_copy(const Environment *from, const char *name) 
         e->timeout_usec = from->timeout_usec;
         e->memory_mb = from->memory_mb;
         e->cpus = from->cpus;
+        e->project = from->project;
         e->is_preset = from->is_preset && streq(from->name, name);
         return TAKE_PTR(e);
 }
@@ -200,6 +222,8 @@ static int write_environment(json_object *o, const Environment *e) {
                 r = json_put_string(entry, "description", e->description);
         if (r >= 0)
                 r = config_write_fields(entry, environment_fields, e);
+        if (r >= 0 && e->project >= 0)
+                r = json_put_string(entry, "project", project_mode_to_string(e->project));
         return r < 0 ? r : json_put_object(o, e->name, TAKE_PTR(entry));
 }
 

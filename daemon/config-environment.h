@@ -10,5 +10,9 @@
 int config_read_environments(const ConfigReader *r, const ConfigPlace *place, json_object *value,
                              EnvironmentTable *t);
 
+/* "none", "read-only" or "read-write". */
+int config_read_project_mode(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                             ProjectMode *ret);
+
 /* Adds the section to the object of the whole. */
 int config_write_environments(json_object *o, const EnvironmentTable *t);

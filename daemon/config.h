@@ -16,6 +16,7 @@
 typedef struct Config {
         Limits defaults;
         Limits max;
+        ProjectMode project;                    /* the most that a caller can ask for */
         struct {
                 uint64_t standby_usec;          /* in all of these USEC_INFINITY is never ("0" in the file) */
                 Bounds bounds;                  /* of sessions that are made from now on */

@@ -70,6 +70,7 @@ Environment *environment_new(const char *name, const char *description) {
         e->description = strdup(description ?: "");
         if (!e->name || !e->description)
                 return NULL;
+        e->project = _PROJECT_MODE_INVALID;
 
         return TAKE_PTR(e);
 }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "daemon/project.h"
 #include "lib/macro.h"
 
 typedef enum Interpreter {
@@ -41,6 +42,7 @@ typedef struct Environment {
         uint64_t timeout_usec;                          /* 0: as configured for all */
         uint64_t memory_mb;                             /* the same */
         double cpus;                                    /* the same */
+        ProjectMode project;                            /* the most; invalid: as configured for all */
         bool is_preset;                                 /* named after what it runs; stands for "default" */
 } Environment;
 

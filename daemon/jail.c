@@ -2,10 +2,10 @@
 
 /*
  * What a jail looks like, as options of bubblewrap (0.8 or newer). Everything is read-only but three sized
- * tmpfs: /workspace, /tmp and /dev/shm. The root has nothing of the host's but /usr and two harmless pieces
- * of /etc that programs in /usr need; users, groups and host names are made up. The program started in it is
- * the agent, as pid 1 and through a descriptor: bubblewrap resolves paths as the user of the session, who
- * may have no way to where the agent is installed.
+ * tmpfs, /workspace, /tmp and /dev/shm, and a project that is to be written to. The root has nothing of the
+ * host's but /usr and two harmless pieces of /etc that programs in /usr need; users, groups and host names are
+ * made up. The program started in it is the agent, as pid 1 and through a descriptor: bubblewrap resolves paths
+ * as the user of the session, who may have no way to where the agent is installed.
  */
 
 #include "daemon/jail.h"
@@ -175,6 +175,19 @@ static int add_writable_places(Buffer *b, const Limits *limits) {
         return add_tmpfs(b, "0755", limits_workspace_mb(limits), JAIL_WORKSPACE);
 }
 
+/* nosuid and nodev go without saying: bubblewrap binds nothing otherwise. */
+static int add_project(Buffer *b, const JailSpec *spec) {
+        int r = 0;
+
+        if (!spec->project)
+                return 0;
+        /* A directory can be bound by whoever sees it. bubblewrap passes over what is not there, but fails
+         * where that cannot be told, since the directory may not be searched. */
+        if (spec->project_probe)
+                r = add(b, "--ro-bind-try", spec->project_probe, PROJECT_MOUNT, NULL);
+        return r < 0 ? r : add(b, spec->project_writable ? "--bind" : "--ro-bind", spec->project, PROJECT_MOUNT, NULL);
+}
+
 static int add_etc(Buffer *b, const JailSpec *spec) {
         int r;
 
@@ -204,6 +217,8 @@ int jail_build_options(const JailSpec *spec, Buffer *ret) {
                 r = add(&b, "--symlink", "/tmp", "/var/tmp", "--proc", "/proc", "--dev", "/dev", NULL);
         if (r >= 0)
                 r = add_writable_places(&b, spec->limits);
+        if (r >= 0)
+                r = add_project(&b, spec);
         /* Only now that no mount point is missing any more. It does not reach the mounts below. */
         if (r >= 0)
                 r = add(&b, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", JAIL_WORKSPACE, NULL);

@@ -7,6 +7,7 @@
  */
 
 #include "daemon/limits.h"
+#include "daemon/project.h"
 #include "lib/buffer.h"
 #include "lib/fd-util.h"
 
@@ -31,6 +32,9 @@ typedef struct JailSpec {
         int socket_fd;          /* its end of the session's socketpair */
         int seccomp_fd;
         int passwd_fd, group_fd, hosts_fd;      /* read from their current offset: reopen for each jail */
+        const char *project;    /* what /project is; NULL: nothing */
+        const char *project_probe;      /* a name in it that is not there; NULL: it need not be searched */
+        bool project_writable;
 } JailSpec;
 
 /* Which of them this host has. The one look at the file system, done once. */

@@ -216,6 +216,7 @@ int session_adopt(Manager *m, SessionRecord *record, int fd, const char **reterr
                 .peer = &peer,
                 .name = record->name,
                 .project = record->project,
+                .project_mode = record->project_mode,
                 .environment = environment_table_find(m->config->environments, record->environment),
                 .limits = record->limits,
         };

@@ -22,6 +22,7 @@ void session_keep(Session *s) {
                 .groups = s->peer.groups,
                 .n_groups = s->peer.n_groups,
                 .project = s->project,
+                .project_mode = s->project_mode,
                 .name = s->name,
                 .environment = s->environment->name,
                 .limits = s->limits,

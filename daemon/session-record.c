@@ -97,7 +97,9 @@ int session_record_to_json(const SessionRecord *r, json_object **ret) {
 
         if (!o || json_put_string(o, "id", r->id) < 0 || json_put_uint(o, "uid", r->uid) < 0 ||
             json_put_uint(o, "gid", r->gid) < 0 || put_groups(o, r) < 0 ||
-            json_put_string(o, "project", r->project) < 0 || json_put_string(o, "name", r->name) < 0 ||
+            json_put_string(o, "project", r->project) < 0 ||
+            json_put_string(o, "project_mode", project_mode_to_string(r->project_mode)) < 0 ||
+            json_put_string(o, "name", r->name) < 0 ||
             json_put_string(o, "environment", r->environment) < 0 ||
             put_object(o, "limits", limits_table, &r->limits) < 0 ||
             (r->bounds.lifetime_usec > 0 && put_object(o, "bounds", bounds_table, &r->bounds) < 0) ||
@@ -192,7 +194,7 @@ static int parse_state(const char *s, SessionState *ret) {
 
 typedef struct Parsed {
         SessionRecord record;
-        const char *state;
+        const char *state, *project_mode;
         uint64_t uid, gid, frozen_by;
         json_object *groups, *limits, *bounds, *turn, *history;
 } Parsed;
@@ -203,6 +205,7 @@ static const JsonField record_table[] = {
         { "gid", JSON_KIND_UINT, offsetof(Parsed, gid), JSON_MANDATORY },
         { "groups", JSON_KIND_ARRAY, offsetof(Parsed, groups), JSON_MANDATORY },
         { "project", JSON_KIND_STRING, offsetof(Parsed, record.project), JSON_MANDATORY },
+        { "project_mode", JSON_KIND_STRING, offsetof(Parsed, project_mode) },
         { "name", JSON_KIND_STRING, offsetof(Parsed, record.name) },
         { "environment", JSON_KIND_STRING, offsetof(Parsed, record.environment), JSON_MANDATORY },
         { "limits", JSON_KIND_OBJECT, offsetof(Parsed, limits), JSON_MANDATORY },
@@ -251,6 +254,10 @@ static int parse_members(const char *id, Parsed *p) {
                 k = -EINVAL;
         if (k >= 0)
                 k = parse_state(p->state, &r->state);
+        if (k >= 0 && p->project_mode) {
+                r->project_mode = project_mode_from_string(p->project_mode);
+                k = r->project_mode < 0 ? -EINVAL : 0;
+        }
         r->limits = limits_builtin_defaults;
         if (k >= 0)
                 k = json_dispatch(p->limits, limits_table, JSON_UNKNOWN_IGNORE, &r->limits, NULL);

@@ -13,6 +13,7 @@
 #include "daemon/environment.h"
 #include "daemon/history.h"
 #include "daemon/limits.h"
+#include "daemon/project.h"
 #include "daemon/session-state.h"
 
 #define SESSION_RECORD_SIZE_MAX MIB
@@ -33,6 +34,7 @@ typedef struct SessionRecord {
         gid_t *groups;
         size_t n_groups;
         const char *project;
+        ProjectMode project_mode;
         const char *name; /* NULL: none */
         const char *environment;
         Limits limits;

@@ -113,6 +113,7 @@ void session_reply_write(Session *s, bool details, JsonWriter *w, const char *ke
         json_write_string(w, "name", s->name);
         json_write_uint(w, "uid", s->user->uid);
         json_write_string(w, "project", s->project);
+        json_write_string(w, "project_mode", project_mode_to_string(s->project_mode));
         write_environment(w, s->environment);
         json_write_string(w, "state", session_state_to_string(s->state));
         json_write_bool(w, "busy", busy);

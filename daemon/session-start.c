@@ -91,6 +91,10 @@ static char *start_explain(const Session *s, const char *text) {
         char *why;
         int r;
 
+        r = text && s->project_mode != PROJECT_NONE ? project_error_from_text(s->project, text) : 0;
+        if (r > 0)
+                return project_explain(s->project, spawn_jail_uid(&s->manager->spawn, s->peer.uid), r);
+
         if (text && *text) {
                 quoted = text_quote(text, START_TEXT_MAX);
                 r = asprintf(&why, "The sandbox could not be built: %s.%s", quoted ?: "", start_advice(text));
@@ -188,6 +192,8 @@ void session_start(Session *s) {
                 .gid = peer->gid,
                 .groups = peer->groups,
                 .n_groups = peer->n_groups,
+                .project = s->project,
+                .project_mode = s->project_mode,
                 .die_with_parent = !s->manager->adoptable,
                 .limit_processes = !s->cgroup,
         };

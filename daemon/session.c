@@ -58,6 +58,7 @@ static void session_init(Session *s, Manager *m, const SessionRequest *request) 
                 .timer_at = USEC_INFINITY,
         };
         s->idle_since = s->created;
+        s->project_mode = request->project_mode;
         s->turn_context = (TurnContext){
                 .session_id = s->id,
                 .environment = request->environment->name,

@@ -35,6 +35,7 @@ typedef struct Session {
         char id[SESSION_ID_LENGTH + 1];
         char *name;    /* NULL: ephemeral */
         char *project; /* as the caller named it; never opened here */
+        ProjectMode project_mode;    /* how it is mounted */
         const Environment *environment;
         Limits limits;
         uint64_t workspace_mb; /* as it was made: a tmpfs keeps its size when limits change */
@@ -115,6 +116,7 @@ typedef struct SessionRequest {
         const PeerCred *peer;
         const char *name;
         const char *project;
+        ProjectMode project_mode;
         const Environment *environment;
         Limits limits;
 } SessionRequest;

@@ -68,10 +68,9 @@ static int open_agent(const char *agent_path, char **reterr_why) {
         return fd;
 }
 
-static bool may_switch_user(void) {
+static bool has_capabilities(uint32_t wanted) {
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
         struct __user_cap_data_struct data[2] = {};
-        const uint32_t wanted = (1U << CAP_SETUID) | (1U << CAP_SETGID);
 
         if (syscall(SYS_capget, &header, data) < 0)
                 return false;
@@ -98,7 +97,8 @@ int spawn_context_init(SpawnContext *c, const char *agent_path, char **reterr_wh
 
         c->bwrap = find_program("bwrap");
         c->links = jail_host_links();
-        c->may_switch_user = may_switch_user();
+        c->may_switch_user = has_capabilities((1U << CAP_SETUID) | (1U << CAP_SETGID));
+        c->may_mount = geteuid() == 0 && has_capabilities(1U << CAP_SYS_ADMIN);
         find_jail_user(c);
         return jail_files_new(&c->files);
 }

@@ -12,9 +12,11 @@
  *      have the numbers that the daemon knows
  *   2. descriptors: 0 and 1 are /dev/null, 2 is the stderr pipe, 3… are the jail's; all others are closed
  *   3. signal dispositions and mask, umask, limits, OOM score, session keyring: the daemon's must not leak in
- *   4. groups, gid, uid; ambient and permitted capabilities to nothing, because bubblewrap refuses to run with
+ *   4. a root caller's project: bubblewrap will look for it as a user who may have no way to it, so where the
+ *      daemon is root itself it is bound to a place that all can reach, in a mount namespace of the child's own
+ *   5. groups, gid, uid; ambient and permitted capabilities to nothing, because bubblewrap refuses to run with
  *      capabilities and a uid other than 0
- *   5. execve bubblewrap with an empty environment
+ *   6. execve bubblewrap with an empty environment
  *
  * A step that fails is written into the shared SpawnChild and the child exits; vfork means the parent reads
  * it without a pipe. Whoever the caller is, nothing in a jail has kernel uid 0 (design.md).
@@ -25,7 +27,9 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
+#include <sched.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -36,6 +40,12 @@
 
 #include "daemon/shortage.h"
 #include "lib/process.h"
+
+/* Where a root caller's project is shown to bubblewrap: it is there on every machine, and jails have nothing of it. */
+#define PROJECT_PLACE "/sys"
+
+/* What no project has. */
+#define PROJECT_PROBE ".nix-sandbox-is-not-there"
 
 /* Numbers of descriptors in the child; after 2 in the order of child_fds. */
 enum {
@@ -56,6 +66,9 @@ enum {
 #define JAIL_NOFILE_SOFT 1024U
 #define JAIL_NOFILE_HARD 524288U
 
+/* The step whose failure is the caller's affair. */
+static const char CHILD_STEP_PROJECT[] = "open the project";
+
 typedef struct SpawnChild {
         const SpawnContext *context;
         const SpawnRequest *request;
@@ -68,6 +81,10 @@ typedef struct SpawnChild {
         const char *volatile failed_step;
         volatile int error;
 } SpawnChild;
+
+static bool project_needs_place(const SpawnContext *c, const SpawnRequest *request) {
+        return request->project_mode != PROJECT_NONE && request->uid == 0 && c->may_mount;
+}
 
 /* ---- in the child: system calls only ---- */
 
@@ -130,6 +147,20 @@ static void child_set_limits(SpawnChild *child) {
         }
 }
 
+/* The directory is opened as root, for whom it is; what is in it is read as the jail's user. */
+static void child_show_project(SpawnChild *child) {
+        int fd, tree;
+
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+                child_fail(child, "make a mount namespace for the project");
+        fd = open(child->request->project, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0)
+                child_fail(child, CHILD_STEP_PROJECT);
+        tree = open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
+        if (tree < 0 || move_mount(tree, "", AT_FDCWD, PROJECT_PLACE, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+                child_fail(child, CHILD_STEP_PROJECT);
+}
+
 static void child_drop_privileges(SpawnChild *child) {
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
         struct __user_cap_data_struct none[2] = {};
@@ -160,6 +191,8 @@ _noreturn_ static void child_run(SpawnChild *child) {
         process_reset_signals();
         (void) umask(0022);
         (void) syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
+        if (project_needs_place(child->context, child->request))
+                child_show_project(child);
         child_drop_privileges(child);
 
         if (syscall(SYS_close_range, _CHILD_FD_MAX, ~0U, 0) < 0)
@@ -188,7 +221,9 @@ static int spawn_check(const SpawnContext *c, const SpawnRequest *request, char 
 /* The option list of the jail in a memory file, and the vector that points to it. */
 static int prepare_arguments(const SpawnContext *c, const SpawnRequest *request, int *ret_fd,
                              char ***ret_argv) {
-        const JailSpec spec = {
+        _cleanup_free_ char *probe = NULL;
+        JailSpec spec = {
+                .project_writable = request->project_mode == PROJECT_READ_WRITE,
                 .limits = request->limits,
                 .links = c->links,
                 .die_with_parent = request->die_with_parent,
@@ -201,6 +236,15 @@ static int prepare_arguments(const SpawnContext *c, const SpawnRequest *request,
         };
         Buffer options = {};
         int fd, r;
+
+        if (project_needs_place(c, request))
+                spec.project = PROJECT_PLACE;
+        else if (request->project_mode != PROJECT_NONE) {
+                if (asprintf(&probe, "%s/" PROJECT_PROBE, request->project) < 0)
+                        return -ENOMEM;
+                spec.project = request->project;
+                spec.project_probe = probe;
+        }
 
         r = jail_build_options(&spec, &options);
         if (r >= 0)
@@ -241,7 +285,9 @@ static int prepare_files(const SpawnContext *c, int fds[_CHILD_FD_MAX]) {
 static int child_error(const SpawnChild *child, pid_t pid, char **reterr_why) {
         (void) waitpid(pid, NULL, 0); /* it has exited already: vfork returned after its _exit */
 
-        if (asprintf(reterr_why, "Starting the sandbox failed at the step '%s': %s.%s", child->failed_step,
+        if (child->failed_step == CHILD_STEP_PROJECT)
+                *reterr_why = project_explain(child->request->project, child->uid, child->error);
+        else if (asprintf(reterr_why, "Starting the sandbox failed at the step '%s': %s.%s", child->failed_step,
                      strerror(child->error), shortage_advice(-child->error)) < 0)
                 *reterr_why = NULL;
         return -child->error;
@@ -295,13 +341,17 @@ static int prepare_child(SpawnChild *child, Spawned *spawned) {
         return r;
 }
 
+uid_t spawn_jail_uid(const SpawnContext *c, uid_t caller) {
+        return caller == 0 ? c->jail_uid : caller;
+}
+
 int spawn_jail(const SpawnContext *c, const SpawnRequest *request, Spawned *ret, char **reterr_why) {
         _cleanup_(spawned_done) Spawned spawned = SPAWNED_NULL;
         _cleanup_close_ int null_fd = -EBADF;
         SpawnChild child = {
                 .context = c,
                 .request = request,
-                .uid = request->uid == 0 ? c->jail_uid : request->uid,
+                .uid = spawn_jail_uid(c, request->uid),
                 .gid = request->uid == 0 ? c->jail_gid : request->gid,
         };
         int r;

@@ -21,6 +21,7 @@ typedef struct SpawnContext {
         uid_t jail_uid; /* who a root caller's jail runs as, never 0 */
         gid_t jail_gid;
         bool may_switch_user; /* root, or CAP_SETUID and CAP_SETGID */
+        bool may_mount;       /* root with CAP_SYS_ADMIN */
 } SpawnContext;
 
 /* agent_path NULL: beside the daemon's own program, else in LIBEXECDIR. *reterr_why (allocated) says what is
@@ -37,6 +38,8 @@ typedef struct SpawnRequest {
         size_t n_groups;
         const int *join_fds; /* cgroup.procs descriptors */
         size_t n_join_fds;
+        const char *project;  /* plain, as project.h says */
+        ProjectMode project_mode;
         bool die_with_parent; /* the jail ends with the daemon */
         bool limit_processes; /* no pids controller: fall back to RLIMIT_NPROC and RLIMIT_DATA */
 } SpawnRequest;
@@ -49,6 +52,9 @@ typedef struct Spawned {
 } Spawned;
 
 #define SPAWNED_NULL ((Spawned){ .pidfd = -EBADF, .socket_fd = -EBADF, .stderr_fd = -EBADF })
+
+/* The uid outside of what runs in the jail. */
+uid_t spawn_jail_uid(const SpawnContext *c, uid_t caller);
 
 /* On failure nothing is left, and *reterr_why (allocated, may be NULL on OOM) says which step failed.
  * -EAGAIN and -ENOMEM may pass and are worth a retry. */

@@ -46,6 +46,7 @@
 
 static const char *arg_socket = NULL;
 static const char *arg_project = NULL;
+static const char *arg_project_mode = NULL;
 
 static int help(void) {
         printf("nix-sandbox-mcp [OPTIONS...]\n\n"
@@ -55,18 +56,35 @@ static int help(void) {
                "                 or a private daemon, which is started when needed)\n"
                "  --project DIR  the project whose sessions these are (default: $PROJECT_DIR,\n"
                "                 $CLAUDE_PROJECT_DIR or the working directory)\n"
+               "  --project-mode MODE  how it is mounted at /project of sandboxes: read-only, read-write\n"
+               "                 (which the configuration must allow) or none (default: $PROJECT_MODE, or\n"
+               "                 read-only)\n"
                "  --help         show this text\n"
                "  --version      show the version\n");
         return 0;
 }
 
+static int check_project_mode(void) {
+        const char *environment = getenv("PROJECT_MODE");
+
+        if (!arg_project_mode)
+                arg_project_mode = environment && *environment ? environment : "read-only";
+        if (!streq(arg_project_mode, "none") && !streq(arg_project_mode, "read-only") &&
+            !streq(arg_project_mode, "read-write"))
+                return log_error_errno(EINVAL,
+                                       "The project mode is \"none\", \"read-only\" or \"read-write\", not '%s'.",
+                                       arg_project_mode);
+        return 1;
+}
+
 /* 1: go on; 0: done; negative errno. */
 static int parse_arguments(int argc, char **argv) {
-        enum { ARG_STDIO = 0x100, ARG_SOCKET, ARG_PROJECT, ARG_HELP, ARG_VERSION };
+        enum { ARG_STDIO = 0x100, ARG_SOCKET, ARG_PROJECT, ARG_PROJECT_MODE, ARG_HELP, ARG_VERSION };
         static const struct option options[] = {
                 { "stdio", no_argument, NULL, ARG_STDIO },
                 { "socket", required_argument, NULL, ARG_SOCKET },
                 { "project", required_argument, NULL, ARG_PROJECT },
+                { "project-mode", required_argument, NULL, ARG_PROJECT_MODE },
                 { "help", no_argument, NULL, ARG_HELP },
                 { "version", no_argument, NULL, ARG_VERSION },
                 {}
@@ -83,6 +101,9 @@ static int parse_arguments(int argc, char **argv) {
                 case ARG_PROJECT:
                         arg_project = optarg;
                         break;
+                case ARG_PROJECT_MODE:
+                        arg_project_mode = optarg;
+                        break;
                 case ARG_HELP:
                         return help();
                 case ARG_VERSION:
@@ -94,7 +115,7 @@ static int parse_arguments(int argc, char **argv) {
 
         if (optind < argc)
                 return log_error_errno(EINVAL, "Unexpected argument '%s'.", argv[optind]);
-        return 1;
+        return check_project_mode();
 }
 
 /* A closed standard descriptor would be taken by whatever is opened next. */
@@ -176,8 +197,12 @@ static int find_project(char **ret) {
 
         if (path && streq(path, "/"))
                 path = mfree(path);
-        /* Only a name: where it is not UTF-8, as file names need not be, something close will do. */
+        /* As a name something close will do, where it is not UTF-8; but no such directory can be mounted. */
         *ret = path ? must_alloc(utf8_repair(path)) : NULL;
+        if (path && !streq(path, *ret)) {
+                log_warning("The name of the project is not UTF-8: it is not mounted in sandboxes.");
+                arg_project_mode = "none";
+        }
         free(path);
         return 0;
 }
@@ -262,7 +287,7 @@ static int run(int protocol_fd, int signal_fd, const char *project) {
         output_init(&output, protocol_fd);
         must(connections_new(arg_socket, &connections));
         must(calls_new(connections, &output, &calls));
-        server = (Server) { .calls = calls, .output = &output, .project = project };
+        server = (Server) { .calls = calls, .output = &output, .project = project, .project_mode = arg_project_mode };
 
         do
                 r = run_once(&server, &input, signal_fd, connections);

@@ -55,8 +55,11 @@ static void answer_tool_call(Server *s, const McpMessage *m) {
                 refuse(s, m, MCP_INVALID_PARAMS, "Unknown tool. There are: run, session");
         else if (r == TOOL_E_ARGUMENTS)
                 refuse_call(s, m, why);
-        else
+        else {
+                if (tool.action == TOOL_RUN && s->project && s->project_mode)
+                        must(json_put_string(tool.parameters, "project_mode", s->project_mode));
                 calls_add(s->calls, m->id, m->era, m->progress_token, &tool);
+        }
 }
 
 static void start_tool_call(Server *s, const McpMessage *m) {

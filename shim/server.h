@@ -14,6 +14,7 @@ typedef struct Server {
         Calls *calls;                   /* borrowed */
         Output *output;                 /* borrowed */
         const char *project;            /* borrowed; NULL: none */
+        const char *project_mode;       /* borrowed; how it is to be mounted, NULL: not */
         bool initialized;               /* an initialize was answered */
         bool known;                     /* the client has sent something that makes sense */
 } Server;
