@@ -13,40 +13,11 @@
 #include <stdio.h>
 
 #include "daemon/config-environment.h"
+#include "daemon/config-limits.h"
 #include "daemon/config-reader.h"
 #include "lib/fd-util.h"
 
 #define SESSIONS_CEILING 65536
-
-/* Of "defaults" and "max". */
-#define LIMITS_FIELDS \
-        { "timeout_seconds", CONFIG_SECONDS, offsetof(Limits, timeout_usec), LIMITS_TIMEOUT_SECONDS_MIN,      \
-          LIMITS_SECONDS_CEILING },                                                                           \
-        { "memory_mb", CONFIG_COUNT, offsetof(Limits, memory_mb), LIMITS_MEMORY_MB_MIN,                       \
-          LIMITS_MEMORY_MB_CEILING },                                                                         \
-        { "cpus", CONFIG_NUMBER, offsetof(Limits, cpus), LIMITS_CPUS_MIN, LIMITS_CPUS_CEILING },              \
-        { "disk_mb", CONFIG_COUNT, offsetof(Limits, disk_mb), LIMITS_DISK_MB_MIN, LIMITS_MEMORY_MB_CEILING }, \
-        { "processes", CONFIG_COUNT, offsetof(Limits, processes), LIMITS_PROCESSES_MIN,                       \
-          LIMITS_PROCESSES_CEILING },                                                                         \
-        { "cpu_weight", CONFIG_COUNT, offsetof(Limits, cpu_weight), LIMITS_WEIGHT_MIN, LIMITS_WEIGHT_CEILING }, \
-        { "io_weight", CONFIG_COUNT, offsetof(Limits, io_weight), LIMITS_WEIGHT_MIN, LIMITS_WEIGHT_CEILING }, \
-        { "io_read_mbps", CONFIG_NUMBER, offsetof(Limits, io_read_mbps), LIMITS_IO_MBPS_MIN,                  \
-          LIMITS_IO_MBPS_CEILING, true },                                                                     \
-        { "io_write_mbps", CONFIG_NUMBER, offsetof(Limits, io_write_mbps), LIMITS_IO_MBPS_MIN,                \
-          LIMITS_IO_MBPS_CEILING, true }
-
-static int read_default_project(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
-        Config *c = (Config *) ((char *) target - offsetof(Config, defaults));
-
-        return config_read_project_mode(r, place, value, &c->project);
-}
-
-static const ConfigField limits_fields[] = { LIMITS_FIELDS, {} };
-static const ConfigField defaults_fields[] = {
-        LIMITS_FIELDS,
-        { "project", CONFIG_OTHER, .read = read_default_project },
-        {}
-};
 
 static int read_on_disconnect(const ConfigReader *r, const ConfigPlace *place, json_object *value,
                               void *target);
@@ -170,11 +141,11 @@ static int read_require_limits(const ConfigReader *r, const ConfigPlace *place, 
 }
 
 static int read_defaults(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
-        return config_read_object(r, place, value, defaults_fields, &((Config *) target)->defaults);
+        return config_read_object(r, place, value, config_defaults_fields, &((Config *) target)->defaults);
 }
 
 static int read_max(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
-        return config_read_object(r, place, value, limits_fields, &((Config *) target)->max);
+        return config_read_object(r, place, value, config_limits_fields, &((Config *) target)->max);
 }
 
 static int read_session(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
@@ -329,18 +300,6 @@ Config *config_free(Config *c) {
         return mfree(c);
 }
 
-static int write_defaults(json_object *o, const Config *c) {
-        _cleanup_json_ json_object *defaults = json_object_new_object();
-        int r;
-
-        if (!defaults)
-                return -ENOMEM;
-        r = config_write_fields(defaults, limits_fields, &c->defaults);
-        if (r >= 0)
-                r = json_put_string(defaults, "project", project_mode_to_string(c->project));
-        return r < 0 ? r : json_put_object(o, "defaults", TAKE_PTR(defaults));
-}
-
 static int write_session(json_object *o, const Config *c) {
         _cleanup_json_ json_object *session = json_object_new_object();
         int r;
@@ -388,9 +347,9 @@ json_object *config_to_json(const Config *c) {
 
         if (!o)
                 return NULL;
-        r = write_defaults(o, c);
+        r = config_write_defaults(o, c);
         if (r >= 0)
-                r = config_write_object(o, "max", limits_fields, &c->max);
+                r = config_write_object(o, "max", config_limits_fields, &c->max);
         if (r >= 0)
                 r = write_session(o, c);
         if (r >= 0)

@@ -75,8 +75,8 @@ char *project_explain(const char *path, uid_t uid, int error) {
         case EPERM:
                 r = asprintf(&why,
                              "The project %s cannot be mounted: permission denied for uid %u, which the sandbox "
-                             "runs as. Let that user search the directory and all above it (chmod o+x, or an ACL), use "
-                             "another project, or ask for project_mode \"none\".",
+                             "runs as. Let that user search the directory and all above it (chmod o+x, or an ACL), "
+                             "use another project, or ask for project_mode \"none\".",
                              quoted, (unsigned) uid);
                 break;
         case ENOENT:

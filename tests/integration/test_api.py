@@ -9,7 +9,7 @@ import pytest
 
 from daemonlib import ROOT, VarlinkError, memory_kilobytes, together, wait_for
 
-SHOW = {"id": str, "name": str, "uid": int, "project": str, "environment": str, "interpreters": list, "state": str,
+SHOW = {"id": str, "name": str, "uid": int, "project": str, "project_mode": str, "environment": str, "interpreters": list, "state": str,
         "busy": bool, "queued": int, "turns": int, "created_usec": int, "idle_usec": int, "turn_usec": int,
         "memory_mb": int, "processes_max": int, "workspace_mb": int}
 

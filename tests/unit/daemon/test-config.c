@@ -178,7 +178,10 @@ Test(config, unknown_keys) {
                "cpu_weight, io_weight, io_read_mbps, io_write_mbps");
         refuse("{\"environments\":{\"py\":{\"foo\":1}}}",
                "F: environments.py.foo: unknown key; known: preset, interpreters, description, "
-               "timeout_seconds, memory_mb, cpus");
+               "timeout_seconds, memory_mb, cpus, project");
+        refuse("{\"defaults\":{\"project\":\"rw\"}}",
+               "F: defaults.project: must be \"none\", \"read-only\" or \"read-write\"");
+        refuse("{\"environments\":{\"python\":{\"project\":true}}}", "F: environments.python.project: must be a string");
         refuse("{\"a\\u001b[2J\":1}",
                "F: 'a\\x1b[2J': unknown key; known: defaults, max, session, user, audit, snapshots, "
                "environments, require_limits");

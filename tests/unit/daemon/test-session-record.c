@@ -16,7 +16,7 @@ static SessionRecord sample(void) {
 
         return (SessionRecord) {
                 .id = ID, .uid = 1000, .gid = 4294967294, .groups = groups, .n_groups = ELEMENTSOF(groups),
-                .project = "/p", .name = "dev", .environment = "python",
+                .project = "/p", .project_mode = PROJECT_READ_WRITE, .name = "dev", .environment = "python",
                 .limits = { .cpus = 0.3, .memory_mb = 512, .disk_mb = 1024, .processes = 64, .timeout_usec = 1500000,
                             .cpu_weight = 100, .io_weight = 50, .io_read_mbps = INFINITY, .io_write_mbps = 1.5 },
                 .bounds = { .idle_usec = 7, .lifetime_usec = USEC_INFINITY, .turn_budget_usec = 8 },
@@ -54,6 +54,7 @@ Test(session_record, there_and_back) {
         cr_assert_str_eq(back.id, ID);
         cr_assert(back.uid == 1000 && back.gid == 4294967294 && back.n_groups == 2 && back.groups[1] == 4294967294);
         cr_assert_str_eq(back.project, "/p");
+        cr_assert_eq(back.project_mode, PROJECT_READ_WRITE);
         cr_assert_str_eq(back.name, "dev");
         cr_assert_str_eq(back.environment, "python");
         cr_assert(isinf(back.limits.io_read_mbps) && back.limits.io_write_mbps == 1.5 && back.limits.io_weight == 50);
@@ -110,7 +111,7 @@ Test(session_record, largest) {
 
 Test(session_record, every_member_is_needed) {
         static const char *const optional[] = { "name",        "turn",    "bounds",    "snapshot", "snapshot_bytes",
-                                                "saved_turns", "changed", "restoring", "restored" };
+                                                "saved_turns", "changed", "restoring", "restored", "project_mode" };
         SessionRecord r = sample(), back = {};
         _cleanup_json_ json_object *whole = to_json(&r);
 
@@ -145,6 +146,7 @@ Test(session_record, bad_members) {
                 { "id", "\"0123456789ac\"" }, { "id", "7" }, { "uid", "-1" }, { "uid", "4294967295" }, { "gid", "\"0\"" },
                 { "gid", "4294967296" }, { "groups", "{}" }, { "groups", "[\"4\"]" }, { "groups", "[-1]" },
                 { "groups", "[4294967295]" }, { "groups", "[18446744073709551615]" }, { "groups", "[null]" },
+                { "project_mode", "\"rw\"" }, { "project_mode", "1" },
                 { "project", "\"p\"" }, { "project", "\"\"" }, { "project", "\"/a\\u0000b\"" }, { "name", "\"../x\"" },
                 { "name", "\"\"" }, { "name", "5" }, { "state", "\"dead\"" }, { "state", "\"\"" },
                 { "pid", "-1" }, { "pid", "2147483648" }, { "turns", "9223372036854775808" }, { "turn_usec", "1.5" },
