@@ -228,6 +228,20 @@ def test_two_sessions_from_one_snapshot(daemons):
     assert d.refused("Restore", name="z", project=d.project).parameters["parameter"] == "session"
 
 
+def test_restore_sees_the_save_before_it(daemons):
+    d = daemons()
+    d.run("set x 1", "a")
+    d.call("Save", session="a", project=d.project)
+    d.run("set x 2", "a")
+    d.run("save slow", "a")
+    with d.link() as save:
+        save.send("Save", session="a", project=d.project)
+        snapshot_process(d)
+        d.call("Restore", session="a", name="b", project=d.project)
+        assert not save.answer()["unchanged"]
+    assert d.run("get x", "b")["stdout"] == "2\n"
+
+
 def test_damage(daemons):
     d = daemons()
     d.run("set x 1", "a")
