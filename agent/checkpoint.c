@@ -25,14 +25,14 @@ static uint64_t expected_cost(const Checkpoints *c) {
         return c->cost_usec > 0 ? c->cost_usec : COST_FIRST_USEC;
 }
 
-bool checkpoints_turn_over(Checkpoints *c, CheckpointMode mode, uint64_t turn_usec) {
+bool checkpoints_turn_over(Checkpoints *c, uint64_t turn_usec) {
         uint64_t cost = expected_cost(c);
 
         /* Bounded, or many short turns would each be followed by a checkpoint after a long one. */
         c->allowance_usec = MIN(c->allowance_usec + (int64_t) (turn_usec / SHARE), (int64_t) (2 * cost));
         c->unsaved_usec += turn_usec;
 
-        switch (mode) {
+        switch (c->mode) {
         case CHECKPOINTS_ALWAYS:
                 return true;
         case CHECKPOINTS_AUTO:
@@ -90,6 +90,22 @@ void checkpoints_drop_all(Checkpoints *c) {
                 checkpoints_drop_oldest(c);
 }
 
+bool checkpoints_go_back(Checkpoints *c, uint64_t states) {
+        size_t i = c->n;
+
+        while (i > 0 && states > 0)
+                if (c->copies[--i].turn != c->state_turn)
+                        states--;
+        if (states > 0)
+                return false;
+
+        while (c->n > i + 1) {
+                checkpoint_drop(&c->copies[c->n - 1]);
+                checkpoints_remove(c, c->n - 1);
+        }
+        return true;
+}
+
 void checkpoints_add(Checkpoints *c, pid_t pid, int channel) {
         if (c->n == CHECKPOINTS_MAX)
                 checkpoints_drop_oldest(c);
@@ -140,7 +156,7 @@ int checkpoints_append(const char *interpreter, const Checkpoints *c, Buffer *fr
 
 /* ---- memory ---- */
 
-void checkpoints_limit_memory(Checkpoints *c, pid_t living, uint64_t max_bytes) {
+void checkpoints_limit_memory(Checkpoints *c, pid_t living) {
         while (c->n > 0) {
                 ProcessMemory memory;
                 int64_t held = 0;
@@ -154,7 +170,7 @@ void checkpoints_limit_memory(Checkpoints *c, pid_t living, uint64_t max_bytes) 
                         if (process_memory_read(c->copies[i].pid, &memory) >= 0)
                                 held += (int64_t) memory.share_bytes;
 
-                if (held <= (int64_t) max_bytes)
+                if (held <= (int64_t) c->max_bytes)
                         return;
                 checkpoints_drop_oldest(c);
         }

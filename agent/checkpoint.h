@@ -30,6 +30,8 @@ typedef struct Checkpoint {
 typedef struct Checkpoints {
         Checkpoint copies[CHECKPOINTS_MAX];     /* the oldest first */
         size_t n;
+        CheckpointMode mode;            /* these two: of the last turn */
+        uint64_t max_bytes;             /* what the copies may hold */
         uint64_t state_turn;            /* the last turn that is in the state of the living process; 0: none */
 
         /* The one that the driver was asked for last. */
@@ -47,7 +49,7 @@ typedef struct Checkpoints {
 } Checkpoints;
 
 /* Pure: a turn took that long. Whether a checkpoint is to be made now. */
-bool checkpoints_turn_over(Checkpoints *c, CheckpointMode mode, uint64_t turn_usec);
+bool checkpoints_turn_over(Checkpoints *c, uint64_t turn_usec);
 /* Pure: one was made, or tried, in that time. */
 void checkpoints_paid(Checkpoints *c, uint64_t usec, bool made);
 
@@ -60,8 +62,11 @@ void checkpoints_add(Checkpoints *c, pid_t pid, int channel);
 /* Ends copies. */
 void checkpoints_drop_oldest(Checkpoints *c);
 void checkpoints_drop_all(Checkpoints *c);
-/* Drops the oldest ones until what they hold, and the living process does not, is no more than max_bytes. */
-void checkpoints_limit_memory(Checkpoints *c, pid_t living, uint64_t max_bytes);
+/* Drops the oldest ones until what they hold, and the living process does not, is no more than it may be. */
+void checkpoints_limit_memory(Checkpoints *c, pid_t living);
+/* Drops the newest ones until the newest that is left is that many states before the present one. False, and nothing is
+ * dropped: there is none. */
+bool checkpoints_go_back(Checkpoints *c, uint64_t states);
 /* Hands over the newest one, which has no place in the table any more. -ENOENT. */
 int checkpoints_take(Checkpoints *c, Checkpoint *ret);
 /* A process has ended and is about to be reaped. */

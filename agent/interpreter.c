@@ -144,13 +144,6 @@ bool interpreter_can_park(const Interpreter *i) {
         return i->kind->can_park;
 }
 
-void interpreter_adopt(Interpreter *i, Checkpoint *checkpoint) {
-        assert(i->pid == 0);
-
-        i->pid = checkpoint->pid;
-        i->control = TAKE_FD(checkpoint->channel);
-}
-
 void interpreter_kill(Interpreter *i) {
         i->killed = true;
         i->control = safe_close(i->control);
@@ -166,25 +159,6 @@ void interpreter_ended(Interpreter *i) {
         checkpoints_forget_request(&i->checkpoints);
         report_reader_done(&i->reports);
         buffer_done(&i->unsent);
-}
-
-void interpreters_on_death(Interpreter table[INTERPRETERS_MAX], pid_t pid) {
-        for (size_t k = 0; k < INTERPRETERS_MAX; k++)
-                checkpoints_on_death(&table[k].checkpoints, pid);
-}
-
-int interpreters_tell_checkpoints(Interpreter table[INTERPRETERS_MAX], bool again, Buffer *frames) {
-        int r = 0;
-
-        for (size_t k = 0; r >= 0 && k < INTERPRETERS_MAX; k++) {
-                Checkpoints *c = &table[k].checkpoints;
-
-                if (!c->changed && !(again && c->n > 0))
-                        continue;
-                c->changed = false;
-                r = checkpoints_append(table[k].kind->name, c, frames);
-        }
-        return r;
 }
 
 int interpreter_make_token(char ret[DRIVER_TOKEN_LENGTH + 1]) {

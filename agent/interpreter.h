@@ -65,8 +65,12 @@ void interpreter_ended(Interpreter *i);
 
 /* Whether its driver knows of checkpoints. */
 bool interpreter_can_park(const Interpreter *i);
-/* Puts a checkpoint into the place of a process that has ended. It is ready when it has answered "wake". */
-void interpreter_adopt(Interpreter *i, Checkpoint *checkpoint);
+/* Asks for a checkpoint of the present state. Where there is no process that can be asked, nothing happens. */
+int interpreter_ask_checkpoint(Interpreter *i);
+/* Puts a checkpoint into the place of a process that has ended, and says "wake" with a new token. Errors as those of
+ * interpreter_command(). When it has answered, it is the interpreter. */
+int interpreter_wake(Interpreter *i, Checkpoint *checkpoint, char ret_token[DRIVER_TOKEN_LENGTH + 1]);
+void interpreter_awake(Interpreter *i, uint64_t turn);
 
 /* A process has ended and is about to be reaped: was it a checkpoint, it is none any more. */
 void interpreters_on_death(Interpreter table[INTERPRETERS_MAX], pid_t pid);

@@ -19,6 +19,7 @@ static const OperationType *const types[] = {
         &operation_restore,
         &operation_variables,
         &operation_variable,
+        &operation_rollback,
 };
 
 void operation_init(Operation *o, Turn *turn, Interpreter interpreters[INTERPRETERS_MAX], Buffer *frames) {

@@ -39,7 +39,7 @@ typedef struct OperationType {
         void (*done)(Operation *o);
 } OperationType;
 
-extern const OperationType operation_get, operation_put;
+extern const OperationType operation_get, operation_put, operation_rollback;
 extern const OperationType operation_save, operation_restore, operation_variables, operation_variable;
 
 struct Operation {

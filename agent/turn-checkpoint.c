@@ -13,32 +13,10 @@
 /* For all that are tried, so that the turn ends before the daemon's backstop. */
 #define PROMOTE_USEC (3 * USEC_PER_SEC)
 
-static const char *mode_to_string(CheckpointMode mode) {
-        return mode == CHECKPOINTS_ALWAYS ? "always" : "auto";
-}
-
-static int turn_ask_checkpoint(Turn *t, Interpreter *i) {
-        Checkpoints *c = &i->checkpoints;
-        const char *mode = mode_to_string(t->checkpoint_mode);
-        int r;
-
-        r = interpreter_make_token(c->token);
-        if (r >= 0)
-                r = interpreter_command(i, "park", c->token, mode, strlen(mode));
-        if (r < 0)
-                return r == -EPIPE ? 0 : r;
-
-        c->asked = true;
-        c->parked = false;
-        c->asked_turn = c->state_turn;
-        c->asked_usec = now_monotonic();
-        return 0;
-}
-
 void turn_note_state(Turn *t) {
         Checkpoints *c = &t->interpreter->checkpoints;
 
-        if (t->result.lost && c->obstacle == CHECKPOINT_NO_OBSTACLE && t->checkpoint_mode == CHECKPOINTS_AUTO)
+        if (t->result.lost && c->obstacle == CHECKPOINT_NO_OBSTACLE && c->mode == CHECKPOINTS_AUTO)
                 t->result.obstacle = CHECKPOINT_NOT_WORTH_IT;
         else if (t->result.lost)
                 t->result.obstacle = c->obstacle;
@@ -51,11 +29,9 @@ int turn_consider_checkpoint(Turn *t, Interpreter *i) {
 
         if (!interpreter_can_park(i))
                 return 0;
-        if (t->checkpoint_mode == CHECKPOINTS_NEVER)
+        if (c->mode == CHECKPOINTS_NEVER)
                 checkpoints_drop_all(c);
-        if (!checkpoints_turn_over(c, t->checkpoint_mode, t->result.duration_usec) || !i->ready || i->killed)
-                return 0;
-        return turn_ask_checkpoint(t, i);
+        return checkpoints_turn_over(c, t->result.duration_usec) ? interpreter_ask_checkpoint(i) : 0;
 }
 
 void turn_on_parked(Turn *t, Interpreter *i, const Report *report) {
@@ -69,12 +45,12 @@ void turn_on_parked(Turn *t, Interpreter *i, const Report *report) {
         checkpoints_add(c, report->pid, TAKE_FD(i->passed_fd));
 }
 
-static void turn_on_checkpoint_made(Turn *t, Interpreter *i, int status) {
+static void checkpoint_made(Interpreter *i, int status) {
         Checkpoints *c = &i->checkpoints;
 
         if (c->parked) {
                 c->obstacle = CHECKPOINT_NO_OBSTACLE;
-                checkpoints_limit_memory(c, i->pid, t->checkpoint_bytes);
+                checkpoints_limit_memory(c, i->pid);
         } else {
                 c->obstacle = status == PARK_THREADS || status == PARK_LOCKED ? (CheckpointObstacle) status
                                                                               : CHECKPOINT_NOT_FORKED;
@@ -98,11 +74,8 @@ int turn_promote(Turn *t, bool code_was_run) {
         if (t->stage != TURN_PROMOTING)
                 turn_enter(t, TURN_PROMOTING, PROMOTE_USEC);
         t->promoted_turn = checkpoint.turn;
-        interpreter_adopt(i, &checkpoint);
 
-        r = interpreter_make_token(t->token);
-        if (r >= 0)
-                r = interpreter_command(i, "wake", t->token, NULL, 0);
+        r = interpreter_wake(i, &checkpoint, t->token);
         if (r == -EPIPE) {
                 interpreter_kill(i); /* and the next one when it has ended */
                 return 0;
@@ -113,10 +86,7 @@ int turn_promote(Turn *t, bool code_was_run) {
 static int turn_on_promoted(Turn *t, Interpreter *i, int gone) {
         int r;
 
-        i->ready = true;
-        i->lost = false;
-        i->checkpoints.state_turn = t->promoted_turn;
-        i->checkpoints.due = true;
+        interpreter_awake(i, t->promoted_turn);
         t->result.lost = false;
         t->result.rolled_back_to = t->promoted_turn;
         t->result.gone = (unsigned) gone;
@@ -140,7 +110,7 @@ int turn_on_checkpoint_done(Turn *t, Interpreter *i, const Report *report) {
         if (t->stage == TURN_PROMOTING && t->interpreter == i && streq(report->token, t->token))
                 return turn_on_promoted(t, i, report->status) ?: 1;
         if (i->checkpoints.asked && streq(report->token, i->checkpoints.token)) {
-                turn_on_checkpoint_made(t, i, report->status);
+                checkpoint_made(i, report->status);
                 return 1;
         }
         return 0;

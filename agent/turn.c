@@ -163,8 +163,8 @@ int turn_begin(Turn *t, uint64_t id, const char *payload, size_t size) {
         }
 
         t->timeout_usec = request.timeout_usec;
-        t->checkpoint_mode = request.checkpoints;
-        t->checkpoint_bytes = request.checkpoint_bytes;
+        t->interpreter->checkpoints.mode = request.checkpoints;
+        t->interpreter->checkpoints.max_bytes = request.checkpoint_bytes;
         r = interpreter_make_token(t->token);
         if (r >= 0)
                 r = turn_begin_output(t);

@@ -36,8 +36,6 @@ typedef struct Turn {
         uint64_t begun_usec;
         uint64_t begun_ticks;           /* the same by children_clock() */
         uint64_t timeout_usec;
-        CheckpointMode checkpoint_mode;
-        uint64_t checkpoint_bytes;
         uint64_t deadline_usec;         /* of the stage */
 
         Buffer code;                    /* should it have to be sent to another process */

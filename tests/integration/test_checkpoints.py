@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """sandbox-agent with the real python driver: what is left of the state when the interpreter dies."""
 import contextlib
+import json
 import os
 import signal
 import time
 
 import pytest
 
-from agentlib import Agent
+from agentlib import EVENT, OPERATED, Agent
 
 # What ends an interpreter.
 ENDS = {
@@ -307,6 +308,90 @@ def test_memory_is_bounded():
             run(agent, big.format(n + 1))
         run(agent, "1", b"1\n")
         assert len(agent.checkpoints) == 4
+
+
+# Back on request
+
+def rollback(agent, turns=1):
+    agent.operate("rollback", interpreter="python", turns=turns)
+    while True:
+        kind, of, payload = agent.receive()
+        if kind == OPERATED:
+            assert of == agent.operation
+            return json.loads(payload)
+        assert kind == EVENT
+        agent.take_event(json.loads(payload))
+
+
+def back(agent, turns, to):
+    answer = rollback(agent, turns)
+    assert answer["error"] is None and answer["report"]["turn"] == to, answer
+
+
+@pytest.mark.parametrize("deep", [1, 2, 3])
+def test_back_on_request(agent, deep):
+    for n in range(1, 6):
+        run(agent, f"x = {n}")
+    parked(agent, 2, 3, 4, 5)
+    back(agent, deep, 5 - deep)
+    run(agent, "x", b"%d\n" % (5 - deep))
+    assert not agent.turn("x").restarted
+
+
+def test_back_step_by_step(agent):
+    for n in range(1, 5):
+        run(agent, f"x = {n}")
+    parked(agent, 1, 2, 3, 4)
+    for n in (3, 2, 1):
+        back(agent, 1, n)
+    assert rollback(agent)["error"] == "refused"
+    run(agent, "x", b"1\n")
+    crash(agent, to=5)                  # there is one of what one went back to, and of the turn after it
+    run(agent, "x", b"1\n")
+
+
+def test_back_where_nothing_is(agent):
+    assert rollback(agent)["error"] == "refused"
+    run(agent, "x = 1")
+    parked(agent, 1)
+    assert rollback(agent)["error"] == "refused"        # that is the present state
+    assert rollback(agent, 0)["error"] == "failed"
+    run(agent, "x = 2")
+    parked(agent, 1, 2)
+    assert rollback(agent, 2 ** 64 - 1)["error"] == "refused"
+    run(agent, "x", b"2\n")
+
+
+def test_back_after_turns_of_another_interpreter(agent):
+    run(agent, "x = 1")
+    run(agent, "x = 2")
+    parked(agent, 1, 2)
+    agent.request = {}
+    assert agent.turn("echo bash", interpreter="bash").out == b"bash\n"
+    back(agent, 1, 1)
+    run(agent, "x", b"1\n")
+
+
+def test_back_from_a_dead_interpreter(agent):
+    run(agent, "x = 1; import os, threading, time")
+    run(agent, "x = 2")
+    parked(agent, 1, 2)
+    agent.turn("threading.Thread(target=lambda: (time.sleep(0.1), os._exit(1))).start()")
+    time.sleep(0.3)
+    back(agent, 2, 1)
+    run(agent, "x", b"1\n")
+
+
+def test_back_to_a_copy_that_does_not_answer(agent):
+    run(agent, "x = 1")
+    run(agent, "x = 2")
+    parked(agent, 1, 2)
+    for pid in copies(agent):
+        os.kill(pid, signal.SIGSTOP)
+    answer = rollback(agent)
+    assert answer["error"] == "failed"
+    agent.request = {"checkpoints": "never"}
+    assert agent.turn("1").restarted
 
 
 # Lies

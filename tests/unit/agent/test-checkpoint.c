@@ -16,22 +16,22 @@ TestSuite(checkpoint, .timeout = 20);
 #define MSEC USEC_PER_MSEC
 
 Test(checkpoint, modes) {
-        Checkpoints c = {};
+        Checkpoints always = { .mode = CHECKPOINTS_ALWAYS }, never = {}, c = { .mode = CHECKPOINTS_AUTO };
 
-        cr_assert(checkpoints_turn_over(&c, CHECKPOINTS_ALWAYS, 1));
-        cr_assert_not(checkpoints_turn_over(&c, CHECKPOINTS_NEVER, USEC_PER_SEC * 1000));
-        cr_assert(checkpoints_turn_over(&c, CHECKPOINTS_AUTO, USEC_PER_SEC));
+        cr_assert(checkpoints_turn_over(&always, 1));
+        cr_assert_not(checkpoints_turn_over(&never, USEC_PER_SEC * 1000));
+        cr_assert(checkpoints_turn_over(&c, USEC_PER_SEC));
 }
 
 Test(checkpoint, one_part_in_ten) {
-        Checkpoints c = {};
+        Checkpoints c = { .mode = CHECKPOINTS_AUTO };
         uint64_t time = 0, spent = 0;
 
         for (unsigned i = 0; i < 10000; i++) {
                 uint64_t turn = (i * 37 % 101) * MSEC;
 
                 time += turn;
-                if (checkpoints_turn_over(&c, CHECKPOINTS_AUTO, turn)) {
+                if (checkpoints_turn_over(&c, turn)) {
                         checkpoints_paid(&c, 5 * MSEC, true);
                         spent += 15 * MSEC;
                 }
@@ -41,13 +41,13 @@ Test(checkpoint, one_part_in_ten) {
 }
 
 Test(checkpoint, short_turns_after_a_long_one) {
-        Checkpoints c = {};
+        Checkpoints c = { .mode = CHECKPOINTS_AUTO };
         unsigned n = 0;
 
-        cr_assert(checkpoints_turn_over(&c, CHECKPOINTS_AUTO, 3600 * USEC_PER_SEC));
+        cr_assert(checkpoints_turn_over(&c, 3600 * USEC_PER_SEC));
         checkpoints_paid(&c, 5 * MSEC, true);
         for (unsigned i = 0; i < 1000; i++)
-                if (checkpoints_turn_over(&c, CHECKPOINTS_AUTO, 100)) {
+                if (checkpoints_turn_over(&c, 100)) {
                         checkpoints_paid(&c, 5 * MSEC, true);
                         n++;
                 }
@@ -55,11 +55,11 @@ Test(checkpoint, short_turns_after_a_long_one) {
 }
 
 Test(checkpoint, one_that_was_used_up) {
-        Checkpoints c = { .due = true };
+        Checkpoints c = { .mode = CHECKPOINTS_AUTO, .due = true };
 
-        cr_assert(checkpoints_turn_over(&c, CHECKPOINTS_AUTO, 1));
+        cr_assert(checkpoints_turn_over(&c, 1));
         checkpoints_paid(&c, MSEC, true);
-        cr_assert_not(checkpoints_turn_over(&c, CHECKPOINTS_AUTO, 1));
+        cr_assert_not(checkpoints_turn_over(&c, 1));
 }
 
 static pid_t make_process(void) {
@@ -100,6 +100,27 @@ Test(checkpoint, the_oldest_one_goes) {
         cr_assert(c.n == 2 && c.copies[0].turn == 2 && c.copies[1].turn == 4);
         checkpoints_drop_all(&c);
         cr_assert_eq(checkpoints_take(&c, &newest), -ENOENT);
+}
+
+Test(checkpoint, back_to_an_older_one) {
+        Checkpoints c = {};
+        Checkpoint newest;
+
+        for (c.asked_turn = 1; c.asked_turn <= 4; c.asked_turn++)
+                checkpoints_add(&c, make_process(), make_channel());
+        c.state_turn = 4;
+        cr_assert_not(checkpoints_go_back(&c, 4));
+        cr_assert_not(checkpoints_go_back(&c, UINT64_MAX));
+        cr_assert_eq(c.n, 4);
+
+        /* That of turn 4 is no other state. */
+        cr_assert(checkpoints_go_back(&c, 1));
+        cr_assert(c.n == 3 && c.copies[2].turn == 3);
+        cr_assert(checkpoints_go_back(&c, 2));
+        cr_assert_eq(checkpoints_take(&c, &newest), 0);
+        cr_assert_eq(newest.turn, 2);
+        (void) kill(newest.pid, SIGKILL);
+        checkpoints_drop_all(&c);
 }
 
 Test(checkpoint, nobody_else_is_killed_or_taken) {

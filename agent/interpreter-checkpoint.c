@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+
+/* What an interpreter's process has to do with its copies: it is asked for one, and replaced by one. */
+
+#include <errno.h>
+
+#include "agent/interpreter.h"
+#include "lib/fd-util.h"
+#include "lib/text.h"
+
+int interpreter_ask_checkpoint(Interpreter *i) {
+        Checkpoints *c = &i->checkpoints;
+        const char *mode = c->mode == CHECKPOINTS_ALWAYS ? "always" : "auto";
+        int r;
+
+        if (!i->ready || i->killed || c->mode == CHECKPOINTS_NEVER)
+                return 0;
+
+        r = interpreter_make_token(c->token);
+        if (r >= 0)
+                r = interpreter_command(i, "park", c->token, mode, strlen(mode));
+        if (r < 0)
+                return r == -EPIPE ? 0 : r;
+
+        c->asked = true;
+        c->parked = false;
+        c->asked_turn = c->state_turn;
+        c->asked_usec = now_monotonic();
+        return 0;
+}
+
+int interpreter_wake(Interpreter *i, Checkpoint *checkpoint, char ret_token[DRIVER_TOKEN_LENGTH + 1]) {
+        int r;
+
+        assert(i->pid == 0);
+
+        i->pid = checkpoint->pid;
+        i->control = TAKE_FD(checkpoint->channel);
+
+        r = interpreter_make_token(ret_token);
+        return r < 0 ? r : interpreter_command(i, "wake", ret_token, NULL, 0);
+}
+
+void interpreter_awake(Interpreter *i, uint64_t turn) {
+        i->ready = true;
+        i->lost = false;
+        i->checkpoints.state_turn = turn;
+        i->checkpoints.due = true;
+}
+
+void interpreters_on_death(Interpreter table[INTERPRETERS_MAX], pid_t pid) {
+        for (size_t k = 0; k < INTERPRETERS_MAX; k++)
+                checkpoints_on_death(&table[k].checkpoints, pid);
+}
+
+int interpreters_tell_checkpoints(Interpreter table[INTERPRETERS_MAX], bool again, Buffer *frames) {
+        int r = 0;
+
+        for (size_t k = 0; r >= 0 && k < INTERPRETERS_MAX; k++) {
+                Checkpoints *c = &table[k].checkpoints;
+
+                if (!c->changed && !(again && c->n > 0))
+                        continue;
+                c->changed = false;
+                r = checkpoints_append(interpreter_name(&table[k]), c, frames);
+        }
+        return r;
+}
