@@ -64,8 +64,8 @@ void checkpoints_drop_oldest(Checkpoints *c);
 void checkpoints_drop_all(Checkpoints *c);
 /* Drops the oldest ones until what they hold, and the living process does not, is no more than it may be. */
 void checkpoints_limit_memory(Checkpoints *c, pid_t living);
-/* Drops the newest ones until the newest that is left is that many states before the present one. False, and nothing is
- * dropped: there is none. */
+/* Drops the newest ones until the newest that is left is that many states before the present one. False, and
+ * nothing is dropped: there is none. */
 bool checkpoints_go_back(Checkpoints *c, uint64_t states);
 /* Hands over the newest one, which has no place in the table any more. -ENOENT. */
 int checkpoints_take(Checkpoints *c, Checkpoint *ret);

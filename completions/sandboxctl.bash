@@ -71,7 +71,7 @@ _sandboxctl() {
                 if [[ $cur == -* ]]; then
                         _sandboxctl_words "$cur" "-H --host --socket --json --no-ask-password --version --help"
                 else
-                        _sandboxctl_words "$cur" "run list top show stats set kill freeze thaw interrupt history vars save snapshots restore get put events audit envs doctor reload"
+                        _sandboxctl_words "$cur" "run list top show stats set kill freeze thaw interrupt history vars save snapshots restore rollback get put events audit envs doctor reload"
                 fi
                 return
                 ;;
@@ -92,7 +92,7 @@ _sandboxctl() {
                 return
         fi
         case $verb in
-        show | stats | kill | freeze | thaw | interrupt | history | save | snapshots | restore) _sandboxctl_sessions "$cur" ;;
+        show | stats | kill | freeze | thaw | interrupt | history | save | snapshots | restore | rollback) _sandboxctl_sessions "$cur" ;;
         set)
                 # "memory=" ends a word of bash's.
                 [[ $prev == = || $cur == = ]] && return

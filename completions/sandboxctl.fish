@@ -57,6 +57,7 @@ complete -c sandboxctl -n 'not __sandboxctl_verb' -a thaw -d 'Let them go on'
 complete -c sandboxctl -n 'not __sandboxctl_verb' -a interrupt -d 'Stop the turn that runs'
 complete -c sandboxctl -n 'not __sandboxctl_verb' -a history -d 'The turns of a session'
 complete -c sandboxctl -n 'not __sandboxctl_verb' -a vars -d 'The variables of a session'
+complete -c sandboxctl -n 'not __sandboxctl_verb' -a rollback -d 'Take python back to an earlier state'
 complete -c sandboxctl -n 'not __sandboxctl_verb' -a get -d 'Copy a file out of a session'
 complete -c sandboxctl -n 'not __sandboxctl_verb' -a put -d 'Copy a file into a session'
 complete -c sandboxctl -n 'not __sandboxctl_verb' -a save -d 'Keep the state of a session now'
@@ -84,7 +85,7 @@ complete -c sandboxctl -n '__sandboxctl_verb_is history' -l replay -x -d 'Run th
 
 set -l several kill freeze thaw interrupt
 complete -c sandboxctl -n "__sandboxctl_verb_is list top show stats set history events $several" -s a -d "Other users' sessions, too"
-complete -c sandboxctl -n "__sandboxctl_verb_is show stats set history vars get put $several" -a '(__sandboxctl_names list)' -d Session
+complete -c sandboxctl -n "__sandboxctl_verb_is show stats set history vars rollback get put $several" -a '(__sandboxctl_names list)' -d Session
 complete -c sandboxctl -n "__sandboxctl_verb_is $several" -l all -d 'All sessions'
 complete -c sandboxctl -n "__sandboxctl_verb_is $several" -l user -x -a '(__fish_complete_users)' -d 'Sessions of a user'
 complete -c sandboxctl -n "__sandboxctl_verb_is $several" -s y -l yes -d 'Do not ask'

@@ -83,6 +83,16 @@ static void show_turns(json_object *s) {
         line_end(&l);
 }
 
+static void show_checkpoints(json_object *s) {
+        json_object *turns = get_array(s, "checkpoints");
+        Line l = { .name = "checkpoints" };
+
+        for (size_t i = 0; i < json_object_array_length(turns); i++)
+                line_add(&l, "%safter turn %" PRId64, i > 0 ? "" : "python ",
+                         json_object_get_int64(json_object_array_get_idx(turns, i)));
+        line_end(&l);
+}
+
 /* What comes first is what matters, but each says something else. */
 static void show_bounds(json_object *s) {
         static const struct {
@@ -168,6 +178,7 @@ static void show_session(const Context *c, json_object *s) {
         show_text("created", format_time(get_uint(s, "created_usec")));
         show_text("idle", format_duration(get_uint(s, "idle_usec")));
         show_turns(s);
+        show_checkpoints(s);
         show_bounds(s);
         show_cpu(s);
         show_memory(s);

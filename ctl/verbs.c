@@ -22,6 +22,7 @@ const Verb verbs[] = {
         { "history", "[-a] [--replay NEW] SESSION", "the turns of a session, or the same again in a new one",
           verb_history },
         { "vars", "[-i INTERPRETER] SESSION [NAME]", "the variables of a session, or all of one", verb_vars },
+        { "rollback", "SESSION [STEPS]", "take python back to its state some checkpoints ago", verb_rollback },
         { "get", "SESSION FILE [LOCAL | -]", "copy a file out of a session", verb_get },
         { "put", "SESSION (LOCAL | -) FILE", "copy a file into a session", verb_put },
         { "save", "[-a] SESSION", "keep the state of a session on the disk now", verb_save },

@@ -29,6 +29,7 @@ int verb_thaw(Context *c, int argc, char *argv[]);
 int verb_interrupt(Context *c, int argc, char *argv[]);
 int verb_history(Context *c, int argc, char *argv[]);
 int verb_vars(Context *c, int argc, char *argv[]);
+int verb_rollback(Context *c, int argc, char *argv[]);
 int verb_get(Context *c, int argc, char *argv[]);
 int verb_put(Context *c, int argc, char *argv[]);
 int verb_save(Context *c, int argc, char *argv[]);

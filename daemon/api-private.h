@@ -88,6 +88,7 @@ int vl_method_thaw(VarlinkLink *link, json_object *parameters, VarlinkFlags flag
 int vl_method_set(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_history(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 
+int vl_method_rollback(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_get(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_put(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);
 int vl_method_save(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata);

@@ -27,6 +27,7 @@ static const VarlinkMethod methods[] = {
         { "io.nixsandbox.Thaw", vl_method_thaw },
         { "io.nixsandbox.Set", vl_method_set },
         { "io.nixsandbox.History", vl_method_history },
+        { "io.nixsandbox.Rollback", vl_method_rollback },
         { "io.nixsandbox.Get", vl_method_get },
         { "io.nixsandbox.Put", vl_method_put },
         { "io.nixsandbox.Save", vl_method_save },

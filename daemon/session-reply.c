@@ -122,6 +122,10 @@ void session_reply_write(Session *s, bool details, JsonWriter *w, const char *ke
         json_write_uint(w, "created_usec", s->created_realtime);
         json_write_uint(w, "idle_usec", busy ? 0 : now - s->idle_since);
         json_write_uint(w, "turn_usec", s->turn_usec);
+        json_write_array(w, "checkpoints");
+        for (size_t i = 0; i < s->n_checkpoints; i++)
+                json_write_uint(w, NULL, s->checkpoints[i]);
+        json_write_array_end(w);
         write_left(w, "idle_left_usec", s, BOUND_IDLE, now);
         write_left(w, "lifetime_left_usec", s, BOUND_LIFETIME, now);
         write_left(w, "turn_left_usec", s, BOUND_TURN_BUDGET, now);

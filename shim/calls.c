@@ -125,6 +125,7 @@ static const char *lost_sentence(const Call *call) {
                        "(the session tool's action list shows what is there).";
 
         case TOOL_INTERRUPT:
+        case TOOL_ROLLBACK:
         case TOOL_KILL:
         case TOOL_RESET:
         case TOOL_RESTORE:

@@ -305,6 +305,15 @@ static void render_restore(const ToolCall *call, json_object *parameters, Render
                 emit(&ret->text, "There is a session %s now. %s", session, notice ?: "");
 }
 
+static void render_rollback(const ToolCall *call, json_object *parameters, Rendering *ret) {
+        const char *notice = member_string(parameters, "notice");
+
+        if (!notice)
+                render_malformed(call, "notice", ret);
+        else
+                emit(&ret->text, "%s", notice);
+}
+
 void render_reply(const ToolCall *call, const VarlinkReply *reply, Rendering *ret) {
         if (reply->error) {
                 render_error(call, reply, ret);
@@ -326,6 +335,10 @@ void render_reply(const ToolCall *call, const VarlinkReply *reply, Rendering *re
 
         case TOOL_INTERRUPT:
                 render_interrupt(call, reply->parameters, ret);
+                break;
+
+        case TOOL_ROLLBACK:
+                render_rollback(call, reply->parameters, ret);
                 break;
 
         case TOOL_KILL:

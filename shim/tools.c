@@ -54,13 +54,14 @@ const char tools_list[] =
         "\"description\":\"Look at and control the sessions of the run tool. list: all sessions. "
         "environments: what env can be. history: past runs of a session. wait: go on waiting for a run "
         "that was answered early, and get its result. interrupt: stop the running code, keep the state. "
+        "rollback: take its Python back to an earlier checkpoint, if there is one; files stay. "
         "kill: end the session; the next run with its name starts fresh. reset: the same, whether or not the "
         "session exists. save: keep its state on disk now (this is also done by itself). snapshots: what is "
         "kept. restore: make a session, called name or as before, from what was kept of session. "
         "variables: what the session's interpreters hold; with name that variable in full.\","
         "\"inputSchema\":{\"type\":\"object\",\"properties\":{"
         "\"action\":{\"type\":\"string\","
-        "\"enum\":[\"list\",\"environments\",\"history\",\"wait\",\"interrupt\",\"kill\",\"reset\","
+        "\"enum\":[\"list\",\"environments\",\"history\",\"wait\",\"interrupt\",\"rollback\",\"kill\",\"reset\","
         "\"save\",\"snapshots\",\"restore\",\"variables\"],"
         "\"description\":\"What to do.\"},"
         "\"session\":{\"type\":\"string\","
@@ -114,6 +115,7 @@ static const Action actions[_TOOL_ACTION_MAX] = {
         [TOOL_HISTORY] = { "history", "io.nixsandbox.History", .needs_session = true, .repeatable = true },
         [TOOL_WAIT] = { "wait", "io.nixsandbox.Wait", .needs_session = true, .repeatable = true },
         [TOOL_INTERRUPT] = { "interrupt", "io.nixsandbox.Interrupt", .needs_session = true },
+        [TOOL_ROLLBACK] = { "rollback", "io.nixsandbox.Rollback", .needs_session = true },
         [TOOL_KILL] = { "kill", "io.nixsandbox.Kill", .needs_session = true },
         [TOOL_RESET] = { "reset", "io.nixsandbox.Kill", .needs_session = true },
         [TOOL_SAVE] = { "save", "io.nixsandbox.Save", .needs_session = true, .repeatable = true },
@@ -219,7 +221,8 @@ static int parse_session(json_object *arguments, const char *project, ToolCall *
         t->action = action_from_string(a.action);
         if (t->action < 0)
                 return refuse(reterr_why, "There is no action \"%.64s\". There are: list, environments, "
-                              "history, wait, interrupt, kill, reset, save, snapshots, restore, variables.", a.action);
+                              "history, wait, interrupt, rollback, kill, reset, save, snapshots, restore, variables.",
+                              a.action);
         if (t->action == TOOL_SNAPSHOTS && nonempty(a.session)) {
                 must(json_put_string(t->parameters, "session", a.session));
                 put_optional(t->parameters, "project", project);

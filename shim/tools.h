@@ -19,6 +19,7 @@ typedef enum ToolAction {
         TOOL_HISTORY,
         TOOL_WAIT,
         TOOL_INTERRUPT,
+        TOOL_ROLLBACK,
         TOOL_KILL,
         TOOL_RESET,
         TOOL_SAVE,

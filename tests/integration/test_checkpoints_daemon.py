@@ -107,6 +107,68 @@ def test_copies_end_with_the_session(start):
     wait_for(lambda: processes(d, sid) == 0)
 
 
+# Back on request
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_back_some_steps(start, steps):
+    d = start(ALWAYS)
+    for n in range(1, 6):
+        py(d, f"x = {n}")
+    wait_for(lambda: d.show("s")["checkpoints"] == [2, 3, 4, 5])
+    reply = d.call("Rollback", session="s", steps=steps)
+    assert reply["turn"] == 5 - steps and f"after turn {5 - steps}." in reply["notice"]
+    reply = py(d, "x")
+    assert (reply["stdout"], reply["notice"], reply["turn"]) == (f"{5 - steps}\n", None, 6)
+    error = d.refused("Rollback", session="s", steps=5)
+    assert error.name.endswith("NoCheckpoint")
+
+
+def test_back_where_nothing_is(start):
+    d = start()
+    py(d, "x = 1")
+    error = d.refused("Rollback", session="s")
+    assert error.name.endswith("NoCheckpoint") and '"always"' in error.parameters["message"]
+    assert d.refused("Rollback", session="none").name.endswith("NoSuchSession")
+    for steps in (0, -1, 1001, "1"):
+        assert d.refused("Rollback", session="s", steps=steps).name.endswith("InvalidParameter")
+    assert py(d, "x")["stdout"] == "1\n"
+
+
+def test_back_waits_for_the_turn(start):
+    d = start(ALWAYS)
+    py(d, "import time; x = 1")
+    py(d, "x = 2")
+    with d.begin("time.sleep(0.5); x = 3", "s", "python") as link:
+        d.wait_busy("s")
+        assert d.call("Rollback", session="s")["turn"] == 2
+        assert link.answer()["exit_code"] == 0
+    assert py(d, "x")["stdout"] == "2\n"
+
+
+def test_back_from_standby(start):
+    d = start({"session": {"checkpoints": "always", "standby_after_seconds": 0.3}})
+    need_cgroups(d, "freezer")
+    py(d, "x = 1")
+    py(d, "x = 2")
+    wait_for(lambda: d.state("s") == "standby")
+    assert d.call("Rollback", session="s")["turn"] == 1
+    assert py(d, "x")["stdout"] == "1\n"
+
+
+def test_sandboxctl(start):
+    d = start(ALWAYS)
+    py(d, "x = 1")
+    py(d, "x = 2")
+    wait_for(lambda: d.show("s")["checkpoints"] == [1, 2])
+    assert "python after turn 1, after turn 2" in " ".join(d.ctl("show", "s").stdout.split())
+    result = d.ctl("rollback", "s")
+    assert result.returncode == 0 and "after turn 1." in result.stdout
+    result = d.ctl("rollback", "s", "9")
+    assert result.returncode == 1 and "no checkpoint" in result.stderr
+    assert d.ctl("rollback", "s", "0").returncode == 2
+    assert py(d, "x")["stdout"] == "1\n"
+
+
 def test_without_a_session_there_is_none(start):
     d = start(ALWAYS)
     reply = d.run("import time; time.sleep(0.1); print(1)", env="python")
