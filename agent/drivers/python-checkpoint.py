@@ -21,7 +21,7 @@ OOM_SCORE_COPY = 250                    # between the agent's and that of an int
 
 posix, _signal, _socket, warnings = map(load, ("posix", "_signal", "_socket", "warnings"))
 gone = 0                                # of this process, if it is a copy
-random_state = None
+random_before = None
 oom_score = ""
 
 
@@ -166,7 +166,7 @@ def make_copy(token, channel, theirs):
     raise Parked
 
 
-def forget_child(child):
+def forget_maker(child):
     """It has ended, and no handler of code for the ends of children is to be told. Whether all went well there."""
     try:
         status = posix.waitpid(child, 0)[1]
@@ -189,7 +189,7 @@ def fork_copy(token):
                 make_copy(token, channel, theirs)
             except Exception:
                 _exit(FAILED)
-        return forget_child(child)
+        return forget_maker(child)
     except OSError:                     # at a limit of processes or memory
         return False
     finally:
@@ -199,7 +199,7 @@ def fork_copy(token):
 
 
 def park(token, text):
-    global gone, random_state
+    global gone, random_before
     gone = CHILDREN_GONE * has_children()
     if threads():
         if text != "always":
@@ -207,7 +207,7 @@ def park(token, text):
         gone |= THREADS_GONE
     if holds_lock():
         return LOCKED
-    random_state = random_module() and random_module().getstate()
+    random_before = random_module() and random_module().getstate()
     with warnings.catch_warnings():     # python 3.12 warns of a fork where there are threads
         warnings.simplefilter("ignore")
         return 0 if fork_copy(token) else NOT_FORKED
@@ -215,12 +215,12 @@ def park(token, text):
 
 def wake(token, text):
     """The copy is the session's python from now on. What of the state it cannot have."""
-    global random_state
+    global random_before
     if oom_score:
         set_oom_score(oom_score)
-    if random_state:
-        random_module().setstate(random_state)
-        random_state = None
+    if random_before:
+        random_module().setstate(random_before)
+        random_before = None
     renew_loop()
     return gone
 

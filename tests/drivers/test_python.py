@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The python driver by itself: the corpus' cases, and what is best provoked without agent and jail."""
+import ast
 import os
 import subprocess
 import time
@@ -7,7 +8,7 @@ import time
 import corpus
 import harness
 import pytest
-from harness import Driver
+from harness import ROOT, Driver
 from session import Session, py  # noqa: F401
 
 NEED_THE_REST = {"py-figures", "py-result", "out-huge-python", "se-interpreter-choice", "se-env-mismatch",
@@ -258,3 +259,14 @@ def test_source_of_classes(py):
        "class A:\n    new = 1\n    class B:\n        x = 2\n    def f(self): pass\n"
        "     class B:\n        x = 2\n     def f(self): pass\n\n")
     py("inspect.getsource(type('None', (), {}))", err=["OSError"], status=1)
+
+
+def test_parts_of_the_driver_share_no_names():
+    """They run in one namespace: a function of one would take the place of another's."""
+    folder, owner, shared = os.path.join(ROOT, "agent", "drivers"), {}, {"posix", "_signal", "HEAP_TYPE", "show"}
+    for file in sorted(f for f in os.listdir(folder) if f.startswith("python")):
+        with open(os.path.join(folder, file), encoding="utf-8") as f:
+            for node in ast.parse(f.read()).body:
+                targets = getattr(node, "targets", [node])
+                for name in {getattr(t, "name", None) or getattr(t, "id", None) for t in targets} - {None} - shared:
+                    assert owner.setdefault(name, file) == file, (name, file, owner[name])
