@@ -75,7 +75,7 @@ class Source:
         return data
 
     def readline(self):
-        raise Damaged("the state is of another form")   # pickles of today have no lines
+        raise pickle.UnpicklingError("of an old form")  # pickles of today have no lines
 
     def finish(self):
         """Goes on to the end of the variable. Whether it is complete."""
@@ -142,7 +142,7 @@ def restore_sources(head):
 
 
 def restore_path(entries):
-    for entry, previous in entries:
+    for entry, previous in [(str.__str__(entry), previous) for entry, previous in entries]:
         if entry not in sys.path:
             sys.path.insert(0 if previous is None else sys.path.index(previous) + 1 if previous in sys.path else
                             len(sys.path), entry)

@@ -4,7 +4,6 @@ Writes the state of a session, in a copy of the process: the other part of SAVIN
 says in what form.
 """
 HELD_MAX = 1 << 18                      # bytes of a variable that can still be taken back
-RECURSION_LIMIT = 10000                 # what the C pickler can do on a stack of 8 MB, and less than half of it
 WASTE_SECONDS = 5                       # on variables that fail in the end, before those that might are left out
 SOURCES_MAX = 16 << 20                  # characters
 
@@ -243,7 +242,6 @@ def versions(libraries):
 
 
 def write_state(fd, chance):
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
     vars(modules.setdefault(HELPERS, types.ModuleType(HELPERS))).update(helpers)
     sink = Sink(fd)
     writer = Writer(sink)

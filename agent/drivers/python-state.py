@@ -15,7 +15,8 @@ its begin, which the agent reaps: a child would be what code waits for by os.wai
 posix, _signal, time = map(load, ("posix", "_signal", "time"))
 
 COPY_SECONDS = 2                        # that this process waits for an answer, or for a copy to be on its own
-OOM_SCORE_MAX = 1000                    # the first to go
+RECURSION_LIMIT = 10000                 # what the C pickler can do on a stack of 8 MB, and less than half of it
+OOM_SCORE_MAX = b"1000"                  # the first to go
 ANSWER_MAX = 250000                     # bytes, somewhat less than the agent reads
 REPORT_MAX = 60000
 SKIPPED_MAX = 100
@@ -57,6 +58,7 @@ def put(path, data):
 def become_copy(kept):
     """Makes a copy of this process harmless. Only the descriptor `kept` stays open."""
     sys.setprofile(None)
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION_LIMIT))
     for number in _signal.valid_signals() - {_signal.SIGKILL, _signal.SIGSTOP}:
         try:
             signal(number, _signal.SIG_DFL)
@@ -75,11 +77,11 @@ def become_copy(kept):
                 pass
     _signal.pthread_sigmask(_signal.SIG_SETMASK, ())
     try:
-        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
-            file.write(str(OOM_SCORE_MAX))
-    except OSError:
+        with open("/proc/self/oom_score_adj", "wb", 0) as file:
+            file.write(OOM_SCORE_MAX)
+        load("gc").disable()            # it would touch, and so copy, every page
+    except (OSError, ImportError):
         pass
-    load("gc").disable()                # it would touch, and so copy, every page
 
 
 def copy_main(work, fd, orphan):
@@ -113,14 +115,14 @@ def read_answer(fd, deadline):
 
 def forget_child(pid):
     """Nor does a handler of code for the ends of children get to know of it."""
-    posix.kill(pid, _signal.SIGKILL)
     try:
+        posix.kill(pid, _signal.SIGKILL)
         posix.waitpid(pid, 0)
         if _signal.SIGCHLD in _signal.sigpending():
             _signal.sigtimedwait({_signal.SIGCHLD}, 0)
             if posix.waitid(posix.P_ALL, 0, posix.WEXITED | posix.WNOHANG | posix.WNOWAIT):
                 posix.kill(getpid(), _signal.SIGCHLD)   # one of code's has ended as well
-    except ChildProcessError:           # code ignores SIGCHLD; or there is no other
+    except (ProcessLookupError, ChildProcessError):     # code ignores SIGCHLD; or there is no other
         pass
 
 
@@ -181,6 +183,14 @@ def report_text(report):
         shown.pop()
 
 
+def put_report(path, report):
+    try:
+        data = report_text(report)
+    except BaseException:               # code has left no way to import json, for one
+        data = b'{"ok":false,"why":"python is too broken to tell","skipped":[]}'
+    put(path, data)
+
+
 def failed(why):
     return {"ok": False, "why": why, "version": "", "libraries": {}, "saved": 0, "skipped": []}
 
@@ -192,7 +202,7 @@ def save_in_copy(state, report, chance):
         return
     except BaseException as error:
         result = failed(f"{type(error).__name__}: {error}"[:WHY_MAX])
-    put(report, report_text(result))
+    put_report(report, result)
 
 
 def save(token, text):
@@ -212,8 +222,9 @@ def restore(token, text):
         result = run_text(MAKING + RESTORING, "read_state", posix.open(state, posix.O_RDONLY | posix.O_CLOEXEC))
     except BaseException as error:
         result = failed(f"{type(error).__name__}: {error}"[:WHY_MAX])
-    put(report, report_text(result))
     flush()
+    vital(tidy)                         # what the state has broken
+    put_report(report, result)
     return 0
 
 

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """What the python driver does besides turns, asked for as the agent asks: save, restore, list, show."""
+import contextlib
 import json
 import os
 import select
 import threading
 import time
 
-from harness import Driver, pending
+from harness import Driver
 from session import Session
 
 SECONDS = 20
@@ -42,17 +43,20 @@ class Fifo:
         return self
 
     def write(self, data):
-        fd = os.open(self.path, os.O_RDWR)
-
+        """When the driver has opened it."""
         def run():
-            view = memoryview(data)
-            try:
+            deadline = time.monotonic() + SECONDS
+            while time.monotonic() < deadline:
+                try:
+                    fd = os.open(self.path, os.O_WRONLY | os.O_NONBLOCK)
+                    break
+                except OSError:
+                    time.sleep(0.0005)
+            os.set_blocking(fd, True)
+            with contextlib.suppress(BrokenPipeError), open(fd, "wb", 0) as file:
+                view = memoryview(data)
                 while view:
-                    view = view[os.write(fd, view[:1 << 20]):]
-                while pending(fd):      # only what was read was there when the last end is closed
-                    time.sleep(0.001)
-            finally:
-                os.close(fd)
+                    view = view[file.write(view[:1 << 20]):]
         self.thread = threading.Thread(target=run)
         self.thread.start()
         return self
