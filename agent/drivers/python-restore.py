@@ -13,8 +13,8 @@ CHECK_SECONDS = 2                       # to look for what holds a Lost
 class Source:
     """Records of a file, and as a file for the unpickler, the pieces of one variable."""
 
-    def __init__(self, fd):
-        self.file = open(fd, "rb", 1 << 16)
+    def __init__(self, file):
+        self.file = file
         self.piece = memoryview(b"")
         self.read_all = 0
         self.ended = True               # the variable, as told by a record
@@ -248,8 +248,8 @@ def settle(before, found, skipped):
             names[name] = found[name]
 
 
-def read_state(fd):
-    source, before = Source(fd), dict(names)
+def read_state(file):
+    source, before = Source(file), dict(names)
     found, skipped, rest, why, order, version = {}, {}, [], None, [], None
     try:
         head = read_header(source)
@@ -261,7 +261,6 @@ def read_state(fd):
         why = why_of(error)
         skipped.update((name, why) for name in order if name not in found)
     source.drain()
-    source.file.close()
     if lost:
         held = holders(lost, (names, before, found, lost, globals()))
         for name, value in found.items():

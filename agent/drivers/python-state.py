@@ -138,10 +138,11 @@ def fork_quietly():
 def ask_copy(work, orphan=False):
     """Has a copy do work(fd). What it writes there until it ends, an orphan: until it is one, in time."""
     deadline = time.monotonic() + COPY_SECONDS
-    mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
-    reading, writing = posix.pipe()     # close on exec
-    pid = None
-    try:
+    mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
+    reading = writing = pid = None
+    try:                                # a handler of code may raise once more
+        _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())
+        reading, writing = posix.pipe() # close on exec
         pid = fork_quietly()
         if pid == 0:
             copy_main(work, writing, orphan)
@@ -150,9 +151,9 @@ def ask_copy(work, orphan=False):
         set_blocking(reading, False)
         return read_answer(reading, deadline)
     finally:
-        close(reading)
-        if writing is not None:
-            close(writing)
+        for fd in reading, writing:
+            if fd is not None:
+                close(fd)
         if pid:
             forget_child(pid)
         _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
@@ -219,7 +220,8 @@ def restore(token, text):
     dup2(null, 2)
     close(null)
     try:
-        result = run_text(MAKING + RESTORING, "read_state", posix.open(state, posix.O_RDONLY | posix.O_CLOEXEC))
+        with open(state, "rb", READ_SIZE) as file:
+            result = run_text(MAKING + RESTORING, "read_state", file)
     except BaseException as error:
         result = failed(f"{type(error).__name__}: {error}"[:WHY_MAX])
     flush()

@@ -20,23 +20,20 @@ class Fifo:
         self.path = os.path.join(session.driver.workspace, "." + name)
         os.mkfifo(self.path)
         self.data = bytearray()
-        self.thread = None
+        self.thread = self.holder = None
 
     def read(self):
         fd = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
-        holder = os.open(self.path, os.O_WRONLY)
+        self.holder = os.open(self.path, os.O_WRONLY)   # else it would seem to be at its end until it is opened
         os.set_blocking(fd, True)
 
         def run():
-            nonlocal holder
             while select.select([fd], [], [], SECONDS)[0]:
                 piece = os.read(fd, 1 << 20)
                 if not piece:
                     break
                 self.data += piece
-                if holder is not None:
-                    os.close(holder)
-                    holder = None
+                self.release()
             os.close(fd)
         self.thread = threading.Thread(target=run)
         self.thread.start()
@@ -61,6 +58,11 @@ class Fifo:
         self.thread.start()
         return self
 
+    def release(self):
+        holder, self.holder = self.holder, None
+        if holder is not None:
+            os.close(holder)
+
     def end(self):
         self.thread.join(SECONDS)
         assert not self.thread.is_alive(), self.path
@@ -82,7 +84,9 @@ def save(session):
     """The state and its report."""
     state, report = Fifo(session, "state").read(), Fifo(session, "report").read()
     assert done(session, session.driver.command("save", state.path, report.path)) == 0
-    return state.end(), json.loads(report.end())
+    text = report.end()
+    state.release()                     # of which there is none when that failed at once
+    return state.end(), json.loads(text)
 
 
 def restore(session, data):

@@ -268,7 +268,7 @@ def test_interrupts_and_handlers(py):
     try:
         for _ in range(30):
             for verb in "save", "restore", "list":
-                answers = [Fifo(py, "a").read() if verb != "restore" else Fifo(py, "a").write(data)]
+                answers = [Fifo(py, "a" + verb).read() if verb != "restore" else Fifo(py, "a" + verb).write(data)]
                 if verb != "list":
                     answers.append(Fifo(py, "b").read())
                 token = py.driver.command(verb, *(fifo.path for fifo in answers))
@@ -298,8 +298,10 @@ def let_go(fifo):
             with contextlib.suppress(BlockingIOError):  # full, and read
                 os.write(fd, b"\n")
         else:
-            while select.select([fd], [], [], 0.05)[0] and os.read(fd, 1 << 20):
-                pass
+            while fifo.thread.is_alive():
+                select.select([fd], [], [], 0.01)
+                with contextlib.suppress(BlockingIOError):
+                    os.read(fd, 1 << 20)
         os.close(fd)
         break
     return fifo.end()
