@@ -176,7 +176,7 @@ def test_every_call_says_when_to_answer(shim, fake, tmp_path):
     method, parameters = fake.calls[-1]
     assert len(parameters.pop("tag")) == 24
     assert (method, parameters) == ("io.nixsandbox.Run", {
-        "code": "out", "project": str(tmp_path), "timeout_ms": 90000, "answer_after_ms": 50000})
+        "code": "out", "project": str(tmp_path), "project_mode": "read-only", "timeout_ms": 90000, "answer_after_ms": 50000})
 
 
 def test_session_actions(shim):

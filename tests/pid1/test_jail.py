@@ -54,6 +54,24 @@ def test_environment(service):
     assert not {"RUNTIME_DIRECTORY", "STATE_DIRECTORY"} & set(env)
 
 
+def test_project(service):
+    """Users' own as they reach it; root's only where the jails' user can get at it, since the daemon may not mount."""
+    code = f"""
+def project(path):
+    try:
+        return Client({SOCKET!r}).call("Run", code="ls /project", environment="shell", project=path, project_mode="read-only")["stdout"]
+    except VarlinkError as e:
+        return e.message
+import tempfile
+with tempfile.TemporaryDirectory(dir="/tmp") as mine:
+    open(mine + "/hello", "w").close()
+    print(json.dumps([project(mine), project("/root")]))
+"""
+    mine, other = as_user(ALICE, code)
+    assert mine == "hello\n" and f"permission denied for uid {ALICE}" in other
+    assert "bin\n" in service.call("Run", code="ls /project", environment="shell", project="/usr", project_mode="read-only")["stdout"]
+
+
 @pytest.mark.parametrize("env, code, output", [
     ("python", "import mmap; mmap.mmap(-1, 4096, prot=7).close(); print(6 * 7)", "42\n"),
     ("node", "console.log(6 * 7)", "42\n"),
