@@ -193,7 +193,7 @@ int report_next(ReportReader *reader, Report *ret) {
 }
 
 char *report_reader_end(ReportReader *reader, size_t *ret_room) {
-        size_t room;
+        size_t room = 0;
         char *p;
 
         reader->past = false;
