@@ -63,8 +63,10 @@ def parked(agent, *turns):
         agent.read_event()
 
 
-def copies(agent):
-    """The processes that wait: children of the agent's that have a session of their own and were forked by python."""
+def copies(agent, count=None):
+    """The processes that wait; count: until there are so many, and none that is still making one."""
+    if count is not None:
+        agent.wait_for(lambda: len(copies(agent)) == count)
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError, ValueError):
@@ -138,7 +140,7 @@ def test_without_a_copy_the_state_is_lost(agent):
 def test_when_all_are_killed_the_state_is_lost(agent):
     run(agent, "x = 1; import os, signal")
     parked(agent, 1)
-    what = "[-1]" if in_namespace(agent) else repr(copies(agent))       # -1: all but pid 1 and itself
+    what = "[-1]" if in_namespace(agent) else repr(copies(agent, 1))       # -1: all but pid 1 and itself
     t = agent.turn(f"for pid in {what}: os.kill(pid, signal.SIGKILL)\nos._exit(1)")
     assert t.state == "lost"
     parked(agent)
@@ -153,7 +155,7 @@ def in_namespace(agent):
 def test_a_killed_copy_does_no_harm(agent):
     run(agent, "x = 1")
     parked(agent, 1)
-    for pid in copies(agent):
+    for pid in copies(agent, 1):
         os.kill(pid, signal.SIGKILL)
     parked(agent)
     run(agent, "x = 2")
@@ -164,7 +166,7 @@ def test_a_killed_copy_does_no_harm(agent):
 def test_a_stopped_copy_is_passed_over(agent):
     run(agent, "x = 1")
     parked(agent, 1)
-    for pid in copies(agent):
+    for pid in copies(agent, 1):
         os.kill(pid, signal.SIGSTOP)
     agent.request = {"checkpoints": "never"}
     t = agent.turn("import os; os._exit(3)")
@@ -386,7 +388,7 @@ def test_back_to_a_copy_that_does_not_answer(agent):
     run(agent, "x = 1")
     run(agent, "x = 2")
     parked(agent, 1, 2)
-    for pid in copies(agent):
+    for pid in copies(agent, 2):
         os.kill(pid, signal.SIGSTOP)
     answer = rollback(agent)
     assert answer["error"] == "failed"
