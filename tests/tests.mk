@@ -54,6 +54,10 @@ $(BUILD)/bench/roundtrip: $(BUILD)/obj/bench/roundtrip.o $(LIBRARY)
 bench: all $(BUILD)/bench/roundtrip
 	@bench/bench --build $(BUILD); status=$$?; bench/snapshots --build $(BUILD) && exit $$status
 
+# What checkpoints cost.
+bench-checkpoints: all
+	@bench/checkpoints --build $(BUILD)
+
 # What saving and restoring costs; part of make bench.
 bench-snapshots: all
 	@bench/snapshots --build $(BUILD)
@@ -66,4 +70,4 @@ tidy:
 	clang-tidy --quiet $(wildcard lib/*.c daemon/*.c shim/*.c ctl/*.c agent/*.c snapshot/*.c) -- -std=gnu17 -D_GNU_SOURCE -I. \
 	        -DLIBEXECDIR='""' -DBINDIR='""' -DSYSCONFDIR='""' $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 
-.PHONY: check demo bench bench-sessions bench-snapshots tidy
+.PHONY: check demo bench bench-sessions bench-snapshots bench-checkpoints tidy
