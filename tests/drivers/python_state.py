@@ -21,6 +21,7 @@ class Fifo:
         os.mkfifo(self.path)
         self.data = bytearray()
         self.thread = self.holder = None
+        self.given_up = False           # nobody may ever write to it, nor close it
 
     def read(self):
         fd = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
@@ -28,7 +29,10 @@ class Fifo:
         os.set_blocking(fd, True)
 
         def run():
-            while select.select([fd], [], [], SECONDS)[0]:
+            deadline = time.monotonic() + SECONDS
+            while not self.given_up and time.monotonic() < deadline:
+                if not select.select([fd], [], [], 0.05)[0]:
+                    continue
                 piece = os.read(fd, 1 << 20)
                 if not piece:
                     break
@@ -64,7 +68,7 @@ class Fifo:
             os.close(holder)
 
     def end(self):
-        self.thread.join(SECONDS)
+        self.thread.join(SECONDS + 1)
         assert not self.thread.is_alive(), self.path
         os.unlink(self.path)
         return bytes(self.data)

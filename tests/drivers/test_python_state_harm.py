@@ -288,7 +288,9 @@ def test_interrupts_and_handlers(py):
 
 
 def let_go(fifo):
-    """Of a FIFO that may never be opened at its other end. What was read, with a line's end of our own."""
+    """Of a FIFO that may never be opened at its other end, or never closed: a handler that raises between open() and
+    what it gives costs the driver a descriptor, and the agent gives such a part up."""
+    fifo.given_up = True
     for flags in os.O_WRONLY, os.O_RDONLY:
         try:
             fd = os.open(fifo.path, flags | os.O_NONBLOCK)
