@@ -82,7 +82,7 @@ _sandboxctl() {
         top) options="-a -b -d -n" ;;
         kill | freeze | thaw | interrupt) options="-a --all --user -y --yes" ;;
         save | snapshots) options=-a ;;
-        restore) options=--snapshot ;;
+        restore) options="--snapshot --project-mode" ;;
         events) options="-a -f" ;;
         audit) options="-f --file -n --lines --expect" ;;
         esac

@@ -66,6 +66,7 @@ complete -c sandboxctl -n 'not __sandboxctl_verb' -a restore -d 'A session from 
 complete -c sandboxctl -n '__sandboxctl_verb_is save snapshots restore' -a '(__sandboxctl_names list)'
 complete -c sandboxctl -n '__sandboxctl_verb_is save snapshots' -s a -d 'Also of other users'
 complete -c sandboxctl -n '__sandboxctl_verb_is restore' -l snapshot -x -d 'Another one than the newest'
+complete -c sandboxctl -n '__sandboxctl_verb_is restore' -l project-mode -x -a 'none read-only read-write' -d 'How the project is mounted'
 complete -c sandboxctl -n 'not __sandboxctl_verb' -a events -d 'What happened to sessions'
 complete -c sandboxctl -n 'not __sandboxctl_verb' -a audit -d 'The audit trail'
 complete -c sandboxctl -n 'not __sandboxctl_verb' -a envs -d 'Environments'

@@ -95,10 +95,11 @@ int verb_snapshots(Context *c, int argc, char *argv[]) {
 int verb_restore(Context *c, int argc, char *argv[]) {
         static const struct option options[] = {
                 { "snapshot", required_argument, NULL, 's' },
+                { "project-mode", required_argument, NULL, 'p' },
                 {},
         };
         _cleanup_(varlink_reply_done) VarlinkReply reply = {};
-        const char *snapshot = NULL;
+        const char *snapshot = NULL, *project_mode = NULL;
         json_object *p;
         bool done;
         int o, r;
@@ -107,6 +108,8 @@ int verb_restore(Context *c, int argc, char *argv[]) {
         while ((o = getopt_long(argc, argv, "", options, NULL)) >= 0)
                 if (o == 's')
                         snapshot = optarg;
+                else if (o == 'p')
+                        project_mode = optarg;
                 else
                         die_usage("restore: bad option");
         argc -= optind;
@@ -118,8 +121,8 @@ int verb_restore(Context *c, int argc, char *argv[]) {
         param_string(p, "session", argv[0]);
         param_string(p, "project", c->project);
         param_string(p, "name", argc == 2 ? argv[1] : argv[0]);
-        if (snapshot)
-                param_string(p, "snapshot", snapshot);
+        param_string(p, "snapshot", snapshot);
+        param_string(p, "project_mode", project_mode);
         r = fetch(c, "io.nixsandbox.Restore", p, &reply, &done);
         if (done)
                 return r;

@@ -68,6 +68,12 @@ int api_check_caps(VarlinkLink *link, const Manager *m, const Limits *limits);
 /* Of a session for which nobody asks for anything else. */
 Limits api_environment_limits(const Config *c, const Environment *e);
 
+/* What is wrong with a project and with how it is to be mounted, each of which may be NULL; *ret_field is which. NULL:
+ * nothing. */
+const char *api_project_fault(const char *project, const char *mode, const char **ret_field);
+/* What is not asked for is not mounted; nor is more than the configuration allows. */
+ProjectMode api_project_mode(const Config *c, const Environment *e, const char *asked);
+
 /* BadName. */
 int api_refuse_name(VarlinkLink *link, const char *name);
 /* SessionEnded. */

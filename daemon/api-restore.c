@@ -16,7 +16,7 @@
 typedef struct RestoreCall {
         Manager *manager; /* borrowed */
         VarlinkLink *link; /* a reference */
-        char *session, *snapshot, *name, *project; /* session, snapshot or project may be NULL */
+        char *session, *snapshot, *name, *project, *project_mode; /* any but name may be NULL */
         SnapshotJob *job;
 } RestoreCall;
 
@@ -35,6 +35,7 @@ static RestoreCall *call_free(RestoreCall *c) {
         free(c->snapshot);
         free(c->name);
         free(c->project);
+        free(c->project_mode);
         return mfree(c);
 }
 
@@ -80,6 +81,7 @@ static int make_session(RestoreCall *c, const SnapshotInfo *info, const Environm
                                         .peer = varlink_link_peer(c->link),
                                         .name = c->name,
                                         .project = project,
+                                        .project_mode = api_project_mode(c->manager->config, e, c->project_mode),
                                         .environment = e,
                                         .limits = limits,
                         },
@@ -149,20 +151,20 @@ static void on_disconnect(VarlinkLink *link, void *userdata) {
 }
 
 typedef struct RestoreParameters {
-        const char *session, *snapshot, *name, *project;
+        const char *session, *snapshot, *name, *project, *project_mode;
 } RestoreParameters;
 
 /* 0; 1: refused, and answered; negative errno. */
 static int check(VarlinkLink *link, const RestoreParameters *p) {
+        const char *field, *fault = api_project_fault(p->project, p->project_mode, &field);
         int r;
 
         if (!name_is_valid(p->name)) {
                 r = api_refuse_name(link, p->name);
                 return r < 0 ? r : 1;
         }
-        if (p->project && (p->project[0] != '/' || strlen(p->project) > SESSION_PROJECT_MAX)) {
-                (void) varlink_error_invalid(link, "project",
-                                             "project must be an absolute path of at most 4096 bytes.");
+        if (fault) {
+                (void) varlink_error_invalid(link, field, fault);
                 return 1;
         }
         if (!p->session && !p->snapshot) {
@@ -171,6 +173,11 @@ static int check(VarlinkLink *link, const RestoreParameters *p) {
                 return 1;
         }
         return 0;
+}
+
+static int copy_text(char **ret, const char *s) {
+        *ret = s ? strdup(s) : NULL;
+        return s && !*ret ? -ENOMEM : 0;
 }
 
 static int call_new(VarlinkLink *link, Manager *m, const RestoreParameters *p, RestoreCall **ret) {
@@ -182,13 +189,15 @@ static int call_new(VarlinkLink *link, Manager *m, const RestoreParameters *p, R
                 return -ENOMEM;
         c->manager = m;
         c->link = varlink_link_ref(link);
-        c->session = p->session ? strdup(p->session) : NULL;
-        c->snapshot = p->snapshot ? strdup(p->snapshot) : NULL;
-        c->project = p->project ? strdup(p->project) : NULL;
-        c->name = strdup(p->name);
-        r = !c->name || !!c->session != !!p->session || !!c->snapshot != !!p->snapshot || !!c->project != !!p->project
-                            ? -ENOMEM
-                            : 0;
+        r = copy_text(&c->name, p->name);
+        if (r >= 0)
+                r = copy_text(&c->session, p->session);
+        if (r >= 0)
+                r = copy_text(&c->snapshot, p->snapshot);
+        if (r >= 0)
+                r = copy_text(&c->project, p->project);
+        if (r >= 0)
+                r = copy_text(&c->project_mode, p->project_mode);
         if (r >= 0)
                 r = snapshot_job_new(m->snapshots,
                                      &(SnapshotRequest){
@@ -213,6 +222,7 @@ int vl_method_restore(VarlinkLink *link, json_object *parameters, VarlinkFlags f
                 { "snapshot", JSON_KIND_STRING, offsetof(RestoreParameters, snapshot) },
                 { "name", JSON_KIND_STRING, offsetof(RestoreParameters, name), JSON_MANDATORY },
                 { "project", JSON_KIND_STRING, offsetof(RestoreParameters, project) },
+                { "project_mode", JSON_KIND_STRING, offsetof(RestoreParameters, project_mode) },
                 {},
         };
         RestoreParameters p = {};

@@ -31,7 +31,7 @@ uint64_t api_answer_at(uint64_t answer_after_ms) {
 
 /* What is wrong with the values that were asked for. 0: nothing; 1: refused, and answered. */
 static int run_check(VarlinkLink *link, const RunParameters *p) {
-        const char *bad = NULL, *why = NULL;
+        const char *bad = NULL, *field, *why = NULL, *fault = api_project_fault(p->project, p->project_mode, &field);
 
         if (memchr(p->code.data, 0, p->code.size)) {
                 bad = "code";
@@ -44,16 +44,9 @@ static int run_check(VarlinkLink *link, const RunParameters *p) {
         } else if (!isfinite(p->cpus) || p->cpus < 0) {
                 bad = "cpus";
                 why = "cpus must be a positive number.";
-        } else if (p->project && (p->project[0] != '/' || strlen(p->project) > SESSION_PROJECT_MAX)) {
-                bad = "project";
-                why = "project must be an absolute path of at most 4096 bytes.";
-        } else if (p->project_mode && run_asked_mode(p) < 0) {
-                bad = "project_mode";
-                why = "project_mode must be \"none\", \"read-only\" or \"read-write\".";
-        } else if (run_asked_mode(p) != PROJECT_NONE && !(p->project && project_path_is_plain(p->project))) {
-                bad = "project";
-                why = "To be mounted, project must be an absolute path without \".\" and \"..\", and not the root "
-                      "directory. Without a project leave project_mode out.";
+        } else if (fault) {
+                bad = field;
+                why = fault;
         } else if (p->tag && !name_is_valid(p->tag)) {
                 bad = "tag";
                 why = API_TAG_RULE;
@@ -69,11 +62,11 @@ static int run_check(VarlinkLink *link, const RunParameters *p) {
 static int notice_project(Turn *t, const Manager *m, const RunParameters *p, const RunTarget *target) {
         const Session *s = target->session;
         const char *has = project_mode_to_string(s->project_mode);
-        ProjectMode allowed = run_allowed_mode(m, s->environment);
+        ProjectMode possible = api_project_mode(m->config, s->environment, p->project_mode);
 
-        if (!p->project_mode || run_asked_mode(p) == s->project_mode)
+        if (!p->project_mode || streq(p->project_mode, has))
                 return 0;
-        if (s->project_mode != MIN(run_asked_mode(p), allowed))
+        if (s->project_mode != possible)
                 return turn_add_notice(t,
                                        "How the project is mounted is set when a session is created; in this one "
                                        "it is \"%s\".",

@@ -31,16 +31,6 @@ static inline uint64_t usec_from_ms(uint64_t ms) {
         return ms > UINT64_MAX / USEC_PER_MSEC / 2 ? UINT64_MAX / 2 : ms * USEC_PER_MSEC;
 }
 
-/* What is not asked for is not mounted. */
-static inline ProjectMode run_asked_mode(const RunParameters *p) {
-        return p->project_mode ? project_mode_from_string(p->project_mode) : PROJECT_NONE;
-}
-
-/* The most that the configuration allows. */
-static inline ProjectMode run_allowed_mode(const Manager *m, const Environment *e) {
-        return e->project >= 0 ? e->project : m->config->project;
-}
-
 /* Finds or makes the session. 0: *ret is set; 1: refused and answered, or kept; negative errno. */
 int run_find_target(VarlinkLink *link, Manager *m, const RunParameters *p, RunTarget *ret);
 void run_target_done(RunTarget *t);

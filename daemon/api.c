@@ -188,6 +188,28 @@ static int refuse_verb(VarlinkLink *link, const Session *s, SessionVerb verb) {
         return r < 0 ? r : 1;
 }
 
+const char *api_project_fault(const char *project, const char *mode, const char **ret_field) {
+        *ret_field = "project";
+        if (project && (project[0] != '/' || strlen(project) > SESSION_PROJECT_MAX))
+                return "project must be an absolute path of at most 4096 bytes.";
+        if (!mode || streq(mode, project_mode_to_string(PROJECT_NONE)))
+                return NULL;
+        if (project_mode_from_string(mode) < 0) {
+                *ret_field = "project_mode";
+                return "project_mode must be \"none\", \"read-only\" or \"read-write\".";
+        }
+        if (!project || !project_path_is_plain(project))
+                return "To be mounted, project must be an absolute path without \".\" and \"..\", and not the root "
+                       "directory. Without a project leave project_mode out.";
+        return NULL;
+}
+
+ProjectMode api_project_mode(const Config *c, const Environment *e, const char *asked) {
+        ProjectMode allowed = e->project >= 0 ? e->project : c->project;
+
+        return asked ? MIN(project_mode_from_string(asked), allowed) : PROJECT_NONE;
+}
+
 int api_refuse_name(VarlinkLink *link, const char *name) {
         _cleanup_free_ char *quoted = text_quote(name, NAME_MAX_LENGTH);
 

@@ -56,7 +56,7 @@ static void answer_tool_call(Server *s, const McpMessage *m) {
         else if (r == TOOL_E_ARGUMENTS)
                 refuse_call(s, m, why);
         else {
-                if (tool.action == TOOL_RUN && s->project && s->project_mode)
+                if ((tool.action == TOOL_RUN || tool.action == TOOL_RESTORE) && s->project && s->project_mode)
                         must(json_put_string(tool.parameters, "project_mode", s->project_mode));
                 calls_add(s->calls, m->id, m->era, m->progress_token, &tool);
         }

@@ -208,3 +208,18 @@ def test_sandboxctl(daemon, place):
     assert daemon.ctl("run", "--project", "gone", "true", cwd=place).returncode == 2
     daemon.ctl("run", "-e", "shell", "-s", "shown", "--project", place, "true")
     assert "read-only" in daemon.ctl("show", "shown", env={**os.environ, "PROJECT_DIR": place}).stdout
+
+
+def test_a_restored_session_has_it_when_asked(daemon, place):
+    run(daemon, place, "x=1", session="kept")
+    with link_of(daemon, OWNER) as link:
+        link.call("Save", session="kept", project=place)
+        for mode, name in (("read-only", "again"), (None, "without")):
+            link.call("Restore", session="kept", name=name, project=place, project_mode=mode)
+        for mode in ("read-only", None):
+            with pytest.raises(VarlinkError) as e:
+                link.call("Restore", session="kept", name="again", project=f"{place}/../x" if mode else place,
+                          project_mode=mode or "some")
+            assert e.value.name.endswith("InvalidParameter")
+    assert run(daemon, place, "cat /project/file; echo $x", session="again")["stdout"] == "file\n1\n"
+    assert run(daemon, place, "ls /project 2>&1; echo $x", mode=None, session="without")["stdout"].endswith("\n1\n")
