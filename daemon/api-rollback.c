@@ -11,6 +11,7 @@
 
 typedef struct Rollback {
         VarlinkLink *link;
+        Session *target;      /* borrowed, until the operation is over */
         SessionOperation *op; /* NULL: it is over */
         char *session;        /* name or id */
         const char *mode;     /* of checkpoints; static */
@@ -60,6 +61,8 @@ static int answer_rollback(const Rollback *b, json_object *report) {
         if (!report || json_dispatch(report, table, JSON_UNKNOWN_REFUSE, &p, NULL) < 0 || p.turn > INT64_MAX)
                 return api_refuse_operation(b->link, b->session, "failed", "its agent gave no proper report");
 
+        session_save_changed(b->target);
+        session_event_rolled_back(b->target, p.turn, varlink_link_peer(b->link)->uid);
         r = buffer_printf(&notice, "Variables are as they were after turn %" PRIu64 ". Files are not changed.%s%s%s",
                           p.turn, p.pipes_gone ? " Pipes and sockets that were open then are closed." : "",
                           p.children_gone ? " Processes that it had started can no longer be waited for." : "",
@@ -87,7 +90,10 @@ static void on_done(SessionOperation *op, const char *error, const char *text, j
 
 /* What has begun goes on: nobody is told how it ended. */
 static void on_disconnect(VarlinkLink *link, void *userdata) {
-        (void) rollback_free(userdata);
+        Rollback *b = userdata;
+
+        session_save_changed(b->target);
+        (void) rollback_free(b);
 }
 
 static int rollback_new(VarlinkLink *link, Session *s, uint64_t steps, Rollback **ret) {
@@ -99,6 +105,7 @@ static int rollback_new(VarlinkLink *link, Session *s, uint64_t steps, Rollback 
                 return -ENOMEM;
         *b = (Rollback){
                 .link = varlink_link_ref(link),
+                .target = s,
                 .session = strdup(s->name ?: s->id),
                 .mode = s->manager->config->session.checkpoints,
         };

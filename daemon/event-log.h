@@ -6,9 +6,9 @@
  * no code and no output. Each event has a sequence number, so that a follower sees gaps. Everything that is
  * to be known of a session goes through event_log_add(), which also hands it to the audit trail.
  *
- * The words of a session's life, in order: session_created, sandbox_started, then exec_turn, frozen, thawed,
- * limit_hit, file_get, file_put, saved as they come (restored before the first turn), killed, usage_metered,
- * torn_down.
+ * The words of a session's life, in order: session_created, sandbox_started, restored where it began with a saved
+ * state, then exec_turn, frozen, thawed, limit_hit, file_get, file_put, saved, rolled_back as they come, killed,
+ * usage_metered, torn_down.
  */
 
 #include <sys/types.h>

@@ -46,6 +46,7 @@ static const MessageKind event_kinds[] = {
         { "limits_set", "e3b3b09e620440b6b25ef0ce0bf85a73", LOG_NOTICE },
         { "saved", "11a80df6d3d34ff1b16ff2ac0a699d84", LOG_INFO },
         { "restored", "b7400e49ad7a441496c88241537bae2a", LOG_INFO },
+        { "rolled_back", "8cd547961e326aad6319a16a3a39b83d", LOG_INFO },
         { "killed", "26d8c1b1cad049628c5d0880f5efc147", LOG_INFO },
         { "usage_metered", "480ff858f0a64cbf85e2f138e63ff36b", LOG_INFO },
         { "torn_down", "58fac27c7ac34ca68caf34494a09c8cc", LOG_INFO },

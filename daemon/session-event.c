@@ -62,6 +62,12 @@ void session_event_usage(Session *s) {
 }
 
 /* The path is code's business, as are names of variables: it is not told. */
+void session_event_rolled_back(Session *s, uint64_t turn, uid_t by) {
+        const EventField fields[] = { { "turn", .number = turn }, {} };
+
+        session_event_full(s, "rolled_back", /* detail= */ NULL, &by, fields);
+}
+
 void session_event_file(Session *s, const char *event, uint64_t size, uid_t by) {
         const EventField fields[] = { { "size", .number = size }, {} };
 

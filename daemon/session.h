@@ -174,8 +174,10 @@ int session_set_limits(Session *s, const Limits *limits, uid_t by);
 /* What is held against its bounds. */
 BoundsUse session_bounds_use(const Session *s);
 
-/* A file went in or out: file_put or file_get, for the event log and the audit trail. */
+/* For the event log and the audit trail: a file went in or out (file_put or file_get); its python went back to the
+ * state after a turn. */
 void session_event_file(Session *s, const char *event, uint64_t size, uid_t by);
+void session_event_rolled_back(Session *s, uint64_t turn, uid_t by);
 
 static inline bool session_is_busy(const Session *s) {
         return s->running || s->queue_first || s->operations || s->restore;

@@ -123,6 +123,22 @@ def test_back_some_steps(start, steps):
     assert error.name.endswith("NoCheckpoint")
 
 
+def test_back_is_told_and_saved(start):
+    """It is no turn, but changes what there is to save; who asked is known."""
+    d = start(ALWAYS)
+    sid = py(d, "x = 1")["id"]
+    py(d, "x = 2")
+    wait_for(lambda: d.show("s")["checkpoints"] == [1, 2])
+    d.call("Save", session="s", project="/test")
+    assert d.call("Save", session="s", project="/test")["unchanged"]
+    d.call("Rollback", session="s")
+    event = next(e for e in d.call("Events")["events"] if e["session"] == sid and e["event"] == "rolled_back")
+    assert event["by"] == os.getuid() and "turn=1" in event["detail"]
+    assert not d.call("Save", session="s", project="/test")["unchanged"]
+    d.call("Restore", session="s", name="copy", project="/test")
+    assert d.run("x", "copy", "python")["stdout"] == "1\n"
+
+
 def test_back_where_nothing_is(start):
     d = start()
     py(d, "x = 1")
