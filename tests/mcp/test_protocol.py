@@ -179,6 +179,16 @@ def test_every_call_says_when_to_answer(shim, fake, tmp_path):
         "code": "out", "project": str(tmp_path), "project_mode": "read-only", "timeout_ms": 90000, "answer_after_ms": 50000})
 
 
+@pytest.mark.parametrize("arguments, mode", [([], "read-only"), (["--project-mode", "none"], "none")])
+def test_a_restored_session_has_the_project_as_well(start, fake, tmp_path, arguments, mode):
+    shim = start("--socket", fake.path, "--project", str(tmp_path), *arguments)
+    shim.initialize()
+    shim.call({"action": "restore", "session": "a", "name": "b"}, tool="session")
+    method, parameters = fake.calls[-1]
+    assert method == "io.nixsandbox.Restore"
+    assert parameters == {"session": "a", "name": "b", "project": str(tmp_path), "project_mode": mode}
+
+
 def test_session_actions(shim):
     shim.run("out", session="a")
 
