@@ -92,15 +92,7 @@ static int parse_parked(char *const words[WORDS_MAX], Report *ret) {
 }
 
 static int parse_length(const char *s, uint64_t *ret) {
-        if (!*s || strlen(s) > LENGTH_DIGITS_MAX)
-                return -EBADMSG;
-
-        for (*ret = 0; *s; s++) {
-                if (*s < '0' || *s > '9')
-                        return -EBADMSG;
-                *ret = *ret * 10 + (uint64_t) (*s - '0');
-        }
-        return 0;
+        return strlen(s) > LENGTH_DIGITS_MAX || parse_u64(s, ret) < 0 ? -EBADMSG : 0;
 }
 
 /* The bytes behind the line are no lines, whoever's they are. */

@@ -82,15 +82,9 @@ static ssize_t read_chunk(int fd, Buffer *b, size_t size) {
         return n;
 }
 
-int read_file_at(int dir_fd, const char *path, size_t max, char **ret, size_t *ret_size) {
+int read_to_end(int fd, size_t max, char **ret, size_t *ret_size) {
         _cleanup_(buffer_done) Buffer b = {};
-        _cleanup_close_ int fd = -EBADF;
         ssize_t n;
-
-        /* Non-blocking, so that a FIFO in place of the file cannot hang us; regular files ignore it. */
-        fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        if (fd < 0)
-                return -errno;
 
         do {
                 n = read_chunk(fd, &b, READ_CHUNK);
@@ -101,6 +95,17 @@ int read_file_at(int dir_fd, const char *path, size_t max, char **ret, size_t *r
         } while (n > 0);
 
         return buffer_take(&b, ret, ret_size);
+}
+
+int read_file_at(int dir_fd, const char *path, size_t max, char **ret, size_t *ret_size) {
+        _cleanup_close_ int fd = -EBADF;
+
+        /* Non-blocking, so that a FIFO in place of the file cannot hang us; regular files ignore it. */
+        fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        if (fd < 0)
+                return -errno;
+
+        return read_to_end(fd, max, ret, ret_size);
 }
 
 int write_file_at(int dir_fd, const char *path, const char *value) {

@@ -22,6 +22,9 @@ int fd_set_nonblock(int fd, bool nonblock);
 /* Writes all of it to a blocking descriptor, restarting on EINTR. 0 or negative errno. */
 int write_full(int fd, const void *data, size_t size);
 
+/* Reads from a descriptor to its end, like read_file_at(). */
+int read_to_end(int fd, size_t max, char **ret, size_t *ret_size);
+
 /*
  * Reads a whole file of at most max bytes into a NUL-terminated buffer owned by the caller. The file may
  * be in /proc or cgroupfs (no size known beforehand). -EFBIG when it is larger. dir_fd may be AT_FDCWD.

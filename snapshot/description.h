@@ -17,6 +17,6 @@ typedef struct Description {
         json_object *json;
 } Description;
 
-/* Reads the descriptor to its end. -EMSGSIZE, -EBADMSG, -EINVAL: no such object. */
+/* Reads the descriptor to its end. -EFBIG, -EBADMSG, -EINVAL: no such object. */
 int description_read(int fd, Description *ret);
 void description_done(Description *d);

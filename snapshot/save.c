@@ -247,7 +247,7 @@ int verb_save(const Options *o, json_object *result) {
         int r;
 
         r = description_read(DESCRIPTION_FD, &s.description);
-        if (r == -EBADMSG || r == -EINVAL || r == -EMSGSIZE)
+        if (r == -EBADMSG || r == -EINVAL || r == -EFBIG)
                 return result_fail(result, ERROR_USAGE, "What descriptor %d says about the session makes no sense.",
                                    DESCRIPTION_FD);
         if (r >= 0)
