@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -22,19 +21,6 @@
 #define PAUSE_MAX_USEC (50 * USEC_PER_MSEC)
 /* How long to go on after the daemon that we started has ended: another may just be coming up. */
 #define ENDED_GRACE_USEC (500 * USEC_PER_MSEC)
-
-static int explain(int error, char **reterr_why, const char *format, ...) _printf_(3, 4);
-
-static int explain(int error, char **reterr_why, const char *format, ...) {
-        va_list ap;
-
-        va_start(ap, format);
-        if (vasprintf(reterr_why, format, ap) < 0)
-                *reterr_why = NULL;
-        va_end(ap);
-
-        return error;
-}
 
 typedef struct DaemonVersion {
         const char *version;
@@ -50,11 +36,11 @@ static int check_version(const DaemonVersion *v, const char *socket, char **rete
 
         old = v->api_max < NIX_SANDBOX_API_MIN ? "The daemon is too old: update and restart it."
                                                : "This program is too old: update it.";
-        return explain(-EPROTONOSUPPORT, reterr_why,
-                       "sandboxd on '%s' is version %s (API %" PRIu64 " to %" PRIu64 ") and this program is "
-                       "version " NIX_SANDBOX_VERSION " (API %d to %d). %s",
-                       socket, version ?: "?", v->api_min, v->api_max, NIX_SANDBOX_API_MIN,
-                       NIX_SANDBOX_API_MAX, old);
+        return text_explain(-EPROTONOSUPPORT, reterr_why,
+                            "sandboxd on '%s' is version %s (API %" PRIu64 " to %" PRIu64 ") and this program is "
+                            "version " NIX_SANDBOX_VERSION " (API %d to %d). %s",
+                            socket, version ?: "?", v->api_min, v->api_max, NIX_SANDBOX_API_MIN,
+                            NIX_SANDBOX_API_MAX, old);
 }
 
 /* What a daemon says to a connection over the cap, and then hangs up. */
@@ -71,7 +57,7 @@ static int explain_refusal(const VarlinkReply *reply, const char *socket, char *
                 return 0;
 
         quoted = text_quote(message, 300);
-        return explain(-EUSERS, reterr_why, "sandboxd on '%s' refuses the connection: %s", socket, quoted ?: "");
+        return text_explain(-EUSERS, reterr_why, "sandboxd on '%s' refuses the connection: %s", socket, quoted ?: "");
 }
 
 int daemon_negotiate(VarlinkClient *c, const char *socket, uint64_t timeout_usec, char **reterr_why) {
@@ -89,15 +75,15 @@ int daemon_negotiate(VarlinkClient *c, const char *socket, uint64_t timeout_usec
         if (r == -ECONNRESET)
                 return r;
         if (r < 0)
-                return explain(r, reterr_why, "sandboxd on '%s' did not say its version: %s.", socket,
-                               strerror(-r));
+                return text_explain(r, reterr_why, "sandboxd on '%s' did not say its version: %s.", socket,
+                                    strerror(-r));
 
         if (reply.error && (r = explain_refusal(&reply, socket, reterr_why)) < 0)
                 return r;
         if (reply.error || json_dispatch(reply.parameters, table, JSON_UNKNOWN_IGNORE, &v, NULL) < 0)
-                return explain(-EPROTO, reterr_why,
-                               "What answers on '%s' is no sandboxd that this program (version "
-                               NIX_SANDBOX_VERSION ") knows, or one that is too old.", socket);
+                return text_explain(-EPROTO, reterr_why,
+                                    "What answers on '%s' is no sandboxd that this program (version "
+                                    NIX_SANDBOX_VERSION ") knows, or one that is too old.", socket);
 
         return check_version(&v, socket, reterr_why);
 }
@@ -131,9 +117,9 @@ static void sleep_usec(uint64_t usec) {
 static int explain_end(const DaemonLaunch *l, const char *program, int status, char **reterr_why) {
         _cleanup_free_ char *words = daemon_launch_last_words(l);
 
-        return explain(-ESRCH, reterr_why,
-                       "%s, started as a private daemon, ended at once with status %d%s%s. Its log is '%s'.",
-                       program, status, words ? ": " : "", words ?: "", l->log_path);
+        return text_explain(-ESRCH, reterr_why,
+                            "%s, started as a private daemon, ended at once with status %d%s%s. Its log is '%s'.",
+                            program, status, words ? ": " : "", words ?: "", l->log_path);
 }
 
 /*
@@ -167,19 +153,19 @@ static int wait_for_daemon(DaemonLaunch *l, const char *program, const char *soc
         if (ended)
                 return explain_end(l, program, status, reterr_why);
 
-        return explain(-ETIMEDOUT, reterr_why,
-                       "%s, started as a private daemon, does not answer on '%s' (%s). Its log is '%s'.",
-                       program, socket, strerror(-r), l->log_path);
+        return text_explain(-ETIMEDOUT, reterr_why,
+                            "%s, started as a private daemon, does not answer on '%s' (%s). Its log is '%s'.",
+                            program, socket, strerror(-r), l->log_path);
 }
 
 static int explain_launch(int error, const char *dir, char **reterr_why) {
         if (error == -EPERM)
-                return explain(error, reterr_why,
-                               "'%s' is not a directory of this user: a private sandboxd cannot be started "
-                               "in it. Remove it, or set XDG_RUNTIME_DIR.", dir);
+                return text_explain(error, reterr_why,
+                                    "'%s' is not a directory of this user: a private sandboxd cannot be started "
+                                    "in it. Remove it, or set XDG_RUNTIME_DIR.", dir);
 
-        return explain(error, reterr_why, "Cannot start a private sandboxd in '%s': %s.", dir,
-                       strerror(-error));
+        return text_explain(error, reterr_why, "Cannot start a private sandboxd in '%s': %s.", dir,
+                            strerror(-error));
 }
 
 static int start_and_connect(const DaemonAddress *address, VarlinkClient **ret, char **reterr_why) {
@@ -189,10 +175,10 @@ static int start_and_connect(const DaemonAddress *address, VarlinkClient **ret, 
 
         r = daemon_find(&program);
         if (r < 0)
-                return explain(r, reterr_why,
-                               "No sandboxd answers on '%s', and there is none to start: not beside this "
-                               "program, in " LIBEXECDIR " or in PATH. Install nix-sandbox.",
-                               address->socket);
+                return text_explain(r, reterr_why,
+                                    "No sandboxd answers on '%s', and there is none to start: not beside this "
+                                    "program, in " LIBEXECDIR " or in PATH. Install nix-sandbox.",
+                                    address->socket);
 
         do {
                 _cleanup_(daemon_launch_done) DaemonLaunch l = DAEMON_LAUNCH_NULL;
@@ -206,9 +192,9 @@ static int start_and_connect(const DaemonAddress *address, VarlinkClient **ret, 
                         return r < 0 ? r : 0;
         } while (now_monotonic() < deadline);
 
-        return explain(-ETIMEDOUT, reterr_why,
-                       "Another sandboxd has locked '%s/run' but does not answer on '%s'.",
-                       address->private_dir, address->private_socket);
+        return text_explain(-ETIMEDOUT, reterr_why,
+                            "Another sandboxd has locked '%s/run' but does not answer on '%s'.",
+                            address->private_dir, address->private_socket);
 }
 
 int daemon_connect(const DaemonAddress *address, VarlinkClient **ret, char **reterr_why) {
@@ -221,13 +207,13 @@ int daemon_connect(const DaemonAddress *address, VarlinkClient **ret, char **ret
                 return r;
 
         if (r == -ECONNRESET)
-                return explain(r, reterr_why,
-                               "sandboxd on '%s' closed the connection at once: it is stopping, or this "
-                               "user has too many connections. Try again.", address->socket);
+                return text_explain(r, reterr_why,
+                                    "sandboxd on '%s' closed the connection at once: it is stopping, or this "
+                                    "user has too many connections. Try again.", address->socket);
         if (address->is_explicit)
-                return explain(r, reterr_why,
-                               "No sandboxd answers on '%s' (%s): start it, or leave NIX_SANDBOX_SOCKET "
-                               "unset to get a private one.", address->socket, strerror(-r));
+                return text_explain(r, reterr_why,
+                                    "No sandboxd answers on '%s' (%s): start it, or leave NIX_SANDBOX_SOCKET "
+                                    "unset to get a private one.", address->socket, strerror(-r));
 
         r = connect_once(address->private_socket, ret, reterr_why);
         if (r >= 0 || *reterr_why)

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <time.h>
@@ -330,6 +331,20 @@ const char *signal_name(int sig) {
 #undef NAME
 
         return sig > 0 && (size_t) sig < ELEMENTSOF(names) ? names[sig] : NULL;
+}
+
+int text_explain(int result, char **reterr_why, const char *format, ...) {
+        va_list ap;
+        int n;
+
+        va_start(ap, format);
+        n = vasprintf(reterr_why, format, ap);
+        va_end(ap);
+        if (n < 0) {
+                *reterr_why = NULL;
+                return -ENOMEM;
+        }
+        return result;
 }
 
 int text_random_hex(char *ret, size_t size) {

@@ -35,6 +35,9 @@ char *utf8_repair(const char *s);
  * and messages about hostile strings. Allocated; NULL on OOM. NULL is shown as (null). */
 char *text_quote(const char *s, size_t max);
 
+/* Makes *reterr_why an allocated sentence and returns result; NULL and -ENOMEM when memory is short. */
+int text_explain(int result, char **reterr_why, const char *format, ...) _printf_(3, 4);
+
 /* Fills all of ret but its end with random hex digits, for names that nobody can guess; size is odd. -EAGAIN early
  * in the boot. */
 int text_random_hex(char *ret, size_t size);

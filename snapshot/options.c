@@ -5,7 +5,6 @@
 #include "snapshot/options.h"
 
 #include <getopt.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "lib/text.h"
@@ -103,30 +102,16 @@ static bool take_option(int option, Options *o) {
         }
 }
 
-static _printf_(2, 3) int refuse(char **reterr_why, const char *format, ...) {
-        va_list ap;
-        int n;
-
-        va_start(ap, format);
-        n = vasprintf(reterr_why, format, ap);
-        va_end(ap);
-        if (n < 0) {
-                *reterr_why = NULL;
-                return -ENOMEM;
-        }
-        return -EINVAL;
-}
-
 static int check_given(const Options *o, unsigned given, char **reterr_why) {
         unsigned missing = verb_table[o->verb].mandatory & ~given;
         unsigned extra = given & ~(verb_table[o->verb].mandatory | verb_table[o->verb].optional);
 
         for (unsigned i = 0; i < _OPTION_MAX; i++)
                 if ((missing | extra) & 1U << i)
-                        return refuse(reterr_why, "%s %s --%s.", verb_table[o->verb].name,
-                                      missing & 1U << i ? "needs" : "does not take", option_table[i].name);
+                        return text_explain(-EINVAL, reterr_why, "%s %s --%s.", verb_table[o->verb].name,
+                                            missing & 1U << i ? "needs" : "does not take", option_table[i].name);
         if (o->verb == VERB_LIST && !o->key == !o->all_keys)
-                return refuse(reterr_why, "list needs --key or --all-keys.");
+                return text_explain(-EINVAL, reterr_why, "list needs --key or --all-keys.");
         return 0;
 }
 
@@ -136,23 +121,25 @@ int options_parse(int argc, char **argv, Options *ret, char **reterr_why) {
         int r;
 
         if (argc < 2)
-                return refuse(reterr_why, "This program is run by sandboxd.");
+                return text_explain(-EINVAL, reterr_why, "This program is run by sandboxd.");
         while (o.verb < _VERB_MAX && !streq(argv[1], verb_table[o.verb].name))
                 o.verb++;
         if (o.verb == _VERB_MAX)
-                return refuse(reterr_why, "The first argument is no verb.");
+                return text_explain(-EINVAL, reterr_why, "The first argument is no verb.");
 
         opterr = 0;
         optind = 2;
         for (int c; (c = getopt_long(argc, argv, "", option_table, NULL)) >= 0;) {
                 if (c >= _OPTION_MAX)
-                        return refuse(reterr_why, "There is an option that is not known or not complete.");
+                        return text_explain(-EINVAL, reterr_why,
+                                            "There is an option that is not known or not complete.");
                 if (given & 1U << c || !take_option(c, &o))
-                        return refuse(reterr_why, "--%s is there twice or has a bad value.", option_table[c].name);
+                        return text_explain(-EINVAL, reterr_why, "--%s is there twice or has a bad value.",
+                                            option_table[c].name);
                 given |= 1U << c;
         }
         if (optind < argc)
-                return refuse(reterr_why, "There are arguments that are no options.");
+                return text_explain(-EINVAL, reterr_why, "There are arguments that are no options.");
         r = check_given(&o, given, reterr_why);
         if (r < 0)
                 return r;

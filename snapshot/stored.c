@@ -3,10 +3,10 @@
 #include "snapshot/stored.h"
 
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#include "lib/text.h"
 #include "lib/version.h"
 #include "snapshot/directory.h"
 #include "snapshot/report.h"
@@ -21,29 +21,15 @@ void stored_done(Stored *s) {
         manifest_done(&s->manifest);
 }
 
-static _printf_(3, 4) int fault(StoredFault f, char **reterr_why, const char *format, ...) {
-        va_list ap;
-        int n;
-
-        va_start(ap, format);
-        n = vasprintf(reterr_why, format, ap);
-        va_end(ap);
-        if (n < 0) {
-                *reterr_why = NULL;
-                return -ENOMEM;
-        }
-        return (int) f;
-}
-
 /* An error of a file: most are faults of the snapshot, few are shortages of our own. */
 static int fault_errno(int error, const char *file, char **reterr_why) {
         if (error == -ENOMEM || error == -EMFILE || error == -ENFILE)
                 return error;
         if (error == -ENOENT)
-                return fault(STORED_DAMAGED, reterr_why, "%s is missing", file);
+                return text_explain(STORED_DAMAGED, reterr_why, "%s is missing", file);
         if (error == -EPERM || error == -ELOOP || error == -ENXIO)
-                return fault(STORED_DAMAGED, reterr_why, "%s is no file of sandboxd's", file);
-        return fault(STORED_DAMAGED, reterr_why, "%s cannot be read: %s", file, strerror(-error));
+                return text_explain(STORED_DAMAGED, reterr_why, "%s is no file of sandboxd's", file);
+        return text_explain(STORED_DAMAGED, reterr_why, "%s cannot be read: %s", file, strerror(-error));
 }
 
 /* Reads exactly so many bytes. -EIO when the file is shorter. */
@@ -72,7 +58,7 @@ static int read_manifest(int dir, const char *id, Manifest *ret, char **reterr_w
         if (fd < 0)
                 return fault_errno(fd, MANIFEST_FILE, reterr_why);
         if (size > MANIFEST_SIZE_MAX)
-                return fault(STORED_DAMAGED, reterr_why, "its manifest is too large to be one");
+                return text_explain(STORED_DAMAGED, reterr_why, "its manifest is too large to be one");
         text = malloc(size + 1);
         if (!text)
                 return -ENOMEM;
@@ -82,15 +68,16 @@ static int read_manifest(int dir, const char *id, Manifest *ret, char **reterr_w
 
         r = manifest_read(text, size, ret);
         if (r == MANIFEST_FOREIGN)
-                return fault(STORED_FOREIGN, reterr_why,
-                             "it was made by a newer nix-sandbox than this one (" NIX_SANDBOX_VERSION "); use that");
+                return text_explain(STORED_FOREIGN, reterr_why,
+                                    "it was made by a newer nix-sandbox than this one (" NIX_SANDBOX_VERSION
+                                    "); use that");
         if (r == MANIFEST_DAMAGED)
-                return fault(STORED_DAMAGED, reterr_why, "its manifest was changed or cut");
+                return text_explain(STORED_DAMAGED, reterr_why, "its manifest was changed or cut");
         if (r < 0)
                 return r;
         if (!streq(ret->id.text, id)) {
                 manifest_done(ret);
-                return fault(STORED_DAMAGED, reterr_why, "its manifest is that of another snapshot");
+                return text_explain(STORED_DAMAGED, reterr_why, "its manifest is that of another snapshot");
         }
         return 0;
 }
@@ -127,7 +114,7 @@ static int check_file(int dir, StoredPart p, StoredCheck check, Stored *s, char 
         if (fd < 0)
                 return fault_errno(fd, part_file(p), reterr_why);
         if (size != part->bytes)
-                return fault(STORED_DAMAGED, reterr_why, "%s does not have its size any more", part_file(p));
+                return text_explain(STORED_DAMAGED, reterr_why, "%s does not have its size any more", part_file(p));
         if (check == STORED_CHECK_SIZES)
                 return 0;
 
@@ -135,7 +122,7 @@ static int check_file(int dir, StoredPart p, StoredCheck check, Stored *s, char 
         if (r < 0)
                 return fault_errno(r, part_file(p), reterr_why);
         if (!streq(sum, part->sha256))
-                return fault(STORED_DAMAGED, reterr_why, "%s was changed: its checksum is wrong", part_file(p));
+                return text_explain(STORED_DAMAGED, reterr_why, "%s was changed: its checksum is wrong", part_file(p));
 
         s->files[p] = TAKE_FD(fd);
         return 0;
