@@ -129,7 +129,9 @@ int api_refuse_ended(VarlinkLink *link, const char *session, const char *reason)
 
         if (!quoted)
                 return -ENOMEM;
-        if (asprintf(&message, "Session %s has ended: %s. Run with its name again to get a new, empty one.",
+        if (asprintf(&message,
+                     "Session %s has ended: %s. Run with its name again to get a new one; what was saved of this one "
+                     "is restored in it, unless it was ended by hand.",
                      quoted, reason) < 0) {
                 message = NULL;
                 return -ENOMEM;
