@@ -18,7 +18,8 @@
 /* So long sessions are saved before they end with the daemon. The unit's TimeoutStopSec= is more than both. */
 #define MANAGER_SAVE_USEC (60 * USEC_PER_SEC)
 
-/* Snapshots that have expired are removed when their session is saved; these are for those that are not any more. */
+/* Snapshots that have expired are removed when their session is saved; these are for those that are not any more.
+ * Nobody sees them meanwhile. */
 #define MANAGER_PRUNE_FIRST_USEC (60 * USEC_PER_SEC)
 #define MANAGER_PRUNE_USEC (6 * 3600 * USEC_PER_SEC)
 
@@ -139,6 +140,17 @@ static int manager_setup_audit(Manager *m, const char *state_dir) {
         return 0;
 }
 
+static uint64_t expire_seconds(const Manager *m) {
+        const double seconds = m->config->snapshots.expire_days * 24 * 3600;
+
+        return seconds < UINT32_MAX ? (uint64_t) MAX(seconds, 1) : UINT32_MAX;
+}
+
+/* What expires soon is not to stay for much longer. */
+static uint64_t prune_pause(const Manager *m, uint64_t usec) {
+        return MIN(usec, expire_seconds(m) * USEC_PER_SEC);
+}
+
 static int on_prune(sd_event_source *source, uint64_t usec, void *userdata) {
         Manager *m = userdata;
 
@@ -148,18 +160,18 @@ static int on_prune(sd_event_source *source, uint64_t usec, void *userdata) {
                                                 .deadline_usec = 10 * 60 * USEC_PER_SEC,
                                 },
                                 /* ret= */ NULL);
-        (void) sd_event_source_set_time_relative(source, MANAGER_PRUNE_USEC);
+        (void) sd_event_source_set_time_relative(source, prune_pause(m, MANAGER_PRUNE_USEC));
         return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
 static int manager_setup_snapshots(Manager *m, const char *state_dir) {
-        const double days = m->config->snapshots.expire_days;
         const SnapshotBounds bounds = {
                 .max_bytes = m->config->snapshots.max_mb * MIB,
                 .user_max_bytes = m->config->snapshots.user_max_mb * MIB,
                 .keep = m->config->snapshots.keep,
-                .expire_seconds = days * 24 * 3600 < UINT32_MAX ? (uint64_t) MAX(days * 24 * 3600, 1) : UINT32_MAX,
+                .expire_seconds = expire_seconds(m),
         };
+        const uint64_t first = prune_pause(m, MANAGER_PRUNE_FIRST_USEC);
         _cleanup_free_ char *state = realpath(state_dir, NULL), *root = NULL;
         int r;
 
@@ -171,8 +183,8 @@ static int manager_setup_snapshots(Manager *m, const char *state_dir) {
         }
         r = snapshot_runner_new(m->event, root, /* program= */ NULL, &bounds, &m->snapshots);
         if (r >= 0)
-                r = sd_event_add_time_relative(m->event, &m->prune_source, CLOCK_MONOTONIC, MANAGER_PRUNE_FIRST_USEC,
-                                               60 * USEC_PER_SEC, on_prune, m);
+                r = sd_event_add_time_relative(m->event, &m->prune_source, CLOCK_MONOTONIC, first,
+                                               /* accuracy= */ first / 10, on_prune, m);
         if (r >= 0)
                 (void) sd_event_source_set_description(m->prune_source, "manager-prune");
         return r;

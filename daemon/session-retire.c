@@ -13,7 +13,8 @@ static bool session_is_saved(const Session *s) {
 }
 
 static bool session_needs_save(const Session *s) {
-        return session_is_saved(s) && !s->save.gave_up && (session_save_is_changed(&s->save) || s->running);
+        return session_is_saved(s) && !s->save.gave_up &&
+               (session_save_is_changed(&s->save) || s->running || session_save_is_lost(s));
 }
 
 bool session_save_before_standby(Session *s) {

@@ -67,6 +67,15 @@ void session_save_was(Session *s, const char *snapshot, uint64_t bytes, bool cha
                 session_save_changed(s);
 }
 
+bool session_save_is_lost(const Session *s) {
+        char key[SNAPSHOT_KEY_LENGTH + 1];
+
+        if (!*s->save.snapshot)
+                return false;
+        snapshot_key(s->project, s->name, key);
+        return !snapshot_is_there(s->manager->snapshots, s->user->uid, key, s->save.snapshot);
+}
+
 /* ---- the end of a save ---- */
 
 static const char *api_error_of(const char *error) {
@@ -330,7 +339,8 @@ int session_save_by_hand(Session *s, VarlinkLink *link) {
         VarlinkLink **p;
         int r;
 
-        if (!session_is_busy(s) && !session_save_is_busy(v) && !session_save_is_changed(v) && *v->snapshot) {
+        if (!session_is_busy(s) && !session_save_is_busy(v) && !session_save_is_changed(v) && *v->snapshot &&
+            !session_save_is_lost(s)) {
                 r = session_save_reply_new(v, /* unchanged= */ true, /* parts= */ NULL, &o);
                 if (r < 0)
                         return r;

@@ -75,6 +75,9 @@ static inline bool session_save_is_changed(const SessionSave *v) {
         return v->changes > v->saved_changes;
 }
 
+/* Whether its snapshot, if it has one, cannot be had under its name: it has expired, or it is of another session. */
+bool session_save_is_lost(const Session *s);
+
 /* Answers a call of Save when it is done; unchanged sessions at once. */
 int session_save_by_hand(Session *s, VarlinkLink *link);
 

@@ -40,6 +40,16 @@ bool snapshot_exists(const SnapshotRunner *r, uid_t uid, const char *key, bool *
         return access(path, F_OK) == 0;
 }
 
+bool snapshot_is_there(const SnapshotRunner *r, uid_t uid, const char *key, const char *id) {
+        _cleanup_free_ char *path = NULL;
+
+        if (asprintf(&path, "%s/u%u/%s/%s", snapshot_runner_root(r), (unsigned) uid, key, id) < 0) {
+                path = NULL;
+                return false;
+        }
+        return access(path, F_OK) == 0;
+}
+
 int snapshot_users(const SnapshotRunner *r, uid_t **ret, size_t *ret_n) {
         _cleanup_free_ uid_t *users = NULL;
         size_t n = 0;

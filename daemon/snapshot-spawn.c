@@ -94,17 +94,11 @@ static int add_number(Child *c, const char *option, uint64_t value) {
         return add_string(c, option, text);
 }
 
-static int add_bounds(Child *c, const SnapshotBounds *b) {
+static int add_caps(Child *c, const SnapshotBounds *b) {
         int r;
 
         r = add_number(c, "--max-bytes", b->max_bytes);
-        if (r >= 0)
-                r = add_number(c, "--user-max-bytes", b->user_max_bytes);
-        if (r >= 0)
-                r = add_number(c, "--keep", b->keep);
-        if (r >= 0)
-                r = add_number(c, "--expire-seconds", b->expire_seconds);
-        return r;
+        return r < 0 ? r : add_number(c, "--user-max-bytes", b->user_max_bytes);
 }
 
 static int build_arguments(Child *c, const char *root, const SnapshotBounds *bounds,
@@ -131,10 +125,10 @@ static int build_arguments(Child *c, const char *root, const SnapshotBounds *bou
         if (r >= 0 && request->automatic)
                 r = add(c, "--auto");
         if (r >= 0 && request->verb == SNAPSHOT_SAVE)
-                r = add_bounds(c, bounds);
-        if (r >= 0 && request->verb == SNAPSHOT_PRUNE)
+                r = add_caps(c, bounds);
+        if (r >= 0 && (request->verb == SNAPSHOT_SAVE || request->verb == SNAPSHOT_PRUNE))
                 r = add_number(c, "--keep", bounds->keep);
-        if (r >= 0 && request->verb == SNAPSHOT_PRUNE)
+        if (r >= 0 && request->verb != SNAPSHOT_CLOSE)
                 r = add_number(c, "--expire-seconds", bounds->expire_seconds);
         return r;
 }

@@ -76,6 +76,8 @@ const char *snapshot_runner_root(const SnapshotRunner *r);
 /* snapshot-directory.c. Whether there may be snapshots of a session, by a look at its directory; *ret_closed as the
  * verb left it. */
 bool snapshot_exists(const SnapshotRunner *r, uid_t uid, const char *key, bool *ret_closed);
+/* Whether one of them has not been removed. */
+bool snapshot_is_there(const SnapshotRunner *r, uid_t uid, const char *key, const char *id);
 /* Those who have any. The array is the caller's. */
 int snapshot_users(const SnapshotRunner *r, uid_t **ret, size_t *ret_n);
 bool snapshot_runner_is_idle(const SnapshotRunner *r);

@@ -2,13 +2,17 @@
 
 #include "snapshot/keep.h"
 
+bool keep_is_expired(uint64_t time_usec, uint64_t expire_usec, uint64_t now_usec) {
+        return usec_add(time_usec, expire_usec) <= now_usec;
+}
+
 void keep_mark_key(Kept *kept, size_t n, const KeepRules *rules, bool spare_newest) {
         uint64_t n_good = 0;
 
         for (size_t i = n; i-- > 0;) {
                 Kept *k = &kept[i];
 
-                if (n_good >= rules->keep || usec_add(k->time_usec, rules->expire_usec) <= rules->now_usec)
+                if (n_good >= rules->keep || keep_is_expired(k->time_usec, rules->expire_usec, rules->now_usec))
                         k->remove = !(spare_newest && k->good && n_good == 0);
                 n_good += k->good;
         }

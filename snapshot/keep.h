@@ -20,6 +20,9 @@ typedef struct KeepRules {
         uint64_t now_usec;
 } KeepRules;
 
+/* Expired is what is not restored any more, whether or not somebody has removed it yet. */
+bool keep_is_expired(uint64_t time_usec, uint64_t expire_usec, uint64_t now_usec);
+
 /* Marks what is surplus or expired among the n snapshots of one key, which ascend. Of the good ones so many are
  * kept; what is damaged goes when it is older than those. The newest good one stays with spare_newest, whatever its
  * age. */

@@ -5,7 +5,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "snapshot/directory.h"
+#include "lib/text.h"
+#include "snapshot/keep.h"
 #include "snapshot/stored.h"
 #include "snapshot/verbs.h"
 
@@ -86,7 +87,7 @@ static int put_good(json_object *o, int key, const Manifest *m) {
         return r < 0 ? r : json_put_object(o, "parts", parts);
 }
 
-static int put_entry(int user, const Entry *e, json_object *snapshots, json_object *damaged) {
+static int put_entry(int user, const Entry *e, uint64_t expire_usec, json_object *snapshots, json_object *damaged) {
         _cleanup_(stored_done) Stored s = STORED_NONE;
         _cleanup_free_ char *why = NULL;
         _cleanup_close_ int key = -EBADF;
@@ -99,6 +100,8 @@ static int put_entry(int user, const Entry *e, json_object *snapshots, json_obje
         fault = stored_open(key, e->id.text, STORED_CHECK_SIZES, &s, &why);
         if (fault < 0 || fault == STORED_GONE)
                 return MIN(fault, 0);
+        if (fault == 0 && keep_is_expired(s.manifest.time_usec, expire_usec, now_realtime()))
+                return 0;
 
         o = json_object_new_object();
         if (!o)
@@ -113,7 +116,7 @@ static int put_entry(int user, const Entry *e, json_object *snapshots, json_obje
         return r;
 }
 
-static int put_entries(int user, const Entries *e, json_object *result) {
+static int put_entries(int user, const Entries *e, uint64_t expire_usec, json_object *result) {
         json_object *snapshots = json_object_new_array(), *damaged = json_object_new_array();
         int r, k;
 
@@ -123,7 +126,7 @@ static int put_entries(int user, const Entries *e, json_object *result) {
                 return -ENOMEM;
 
         for (size_t i = 0; r >= 0 && i < MIN(e->n, LISTED_MAX); i++)
-                r = put_entry(user, &e->entries[i], snapshots, damaged);
+                r = put_entry(user, &e->entries[i], expire_usec, snapshots, damaged);
         if (r >= 0 && e->n > LISTED_MAX)
                 r = json_put_uint(result, "more", e->n - LISTED_MAX);
         return r;
@@ -147,6 +150,6 @@ int verb_list(const Options *o, json_object *result) {
         if (e.n > 0)
                 qsort(e.entries, e.n, sizeof(*e.entries), compare_entries);
         if (r >= 0)
-                r = put_entries(user, &e, result);
+                r = put_entries(user, &e, o->expire_usec, result);
         return r >= 0 || r == -ENOMEM ? r : result_fail_errno(result, r, "list snapshots");
 }

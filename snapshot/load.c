@@ -9,8 +9,9 @@
 #include <unistd.h>
 
 #include "lib/buffer.h"
+#include "lib/text.h"
 #include "lib/version.h"
-#include "snapshot/directory.h"
+#include "snapshot/keep.h"
 #include "snapshot/stored.h"
 #include "snapshot/verbs.h"
 
@@ -45,12 +46,17 @@ static int note_fault(Load *l, const char *id, int fault, const char *why) {
         return r < 0 ? r : json_put_string(o, "why", why);
 }
 
-/* 1: it is good and open. */
+/* 1: it is good and open. 0: it is of no use; go on to an older one. */
 static int try_open(Load *l, int key, const char *id) {
         _cleanup_free_ char *why = NULL;
         int r;
 
         r = stored_open(key, id, STORED_CHECK_ALL, &l->stored, &why);
+        if (r == 0 && keep_is_expired(l->stored.manifest.time_usec, l->options->expire_usec, now_realtime())) {
+                stored_done(&l->stored);
+                l->stored = STORED_NONE;
+                return 0;
+        }
         if (r == 0)
                 return 1;
         if (r < 0 || r == STORED_GONE)

@@ -50,8 +50,8 @@ static const struct {
                 SESSION_BITS | BIT(MAX_BYTES) | BIT(USER_MAX_BYTES) | BIT(KEEP) | BIT(EXPIRE_SECONDS),
                 0,
         },
-        [VERB_LOAD] = { "load", SESSION_BITS, BIT(ID) | BIT(AUTO) },
-        [VERB_LIST] = { "list", BIT(ROOT) | BIT(UID), BIT(KEY) | BIT(ALL_KEYS) },
+        [VERB_LOAD] = { "load", SESSION_BITS | BIT(EXPIRE_SECONDS), BIT(ID) | BIT(AUTO) },
+        [VERB_LIST] = { "list", BIT(ROOT) | BIT(UID) | BIT(EXPIRE_SECONDS), BIT(KEY) | BIT(ALL_KEYS) },
         [VERB_CLOSE] = { "close", SESSION_BITS, 0 },
         [VERB_PRUNE] = { "prune", BIT(ROOT) | BIT(KEEP) | BIT(EXPIRE_SECONDS), 0 },
 };

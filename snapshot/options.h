@@ -26,7 +26,8 @@ typedef struct Options {
         const char *key;                /* NULL with prune and --all-keys */
         uint64_t max_bytes;             /* of one snapshot; save only */
         uint64_t user_max_bytes;        /* of all of a user's; save only */
-        uint64_t keep, expire_usec;     /* save and prune */
+        uint64_t keep;                  /* save and prune */
+        uint64_t expire_usec;           /* not with close */
         const char *id;                 /* load; NULL: the newest good one */
         bool automatic;                 /* load: not when the session was closed */
         bool all_keys;                  /* list */

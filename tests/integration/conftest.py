@@ -2,10 +2,11 @@
 """Daemons for the tests: one for a whole file, or as many of one's own as a test starts; all are ended."""
 import contextlib
 import os
+import shutil
 
 import pytest
 
-from daemonlib import BUILD, Daemon, copy_programs, others_reach, removed
+from daemonlib import BUILD, Daemon, copy_programs, others_reach, public_directory, removed
 
 
 @pytest.fixture(scope="session")
@@ -35,3 +36,29 @@ def start(programs):
 @pytest.fixture
 def name(daemon):
     return daemon.name()
+
+
+@pytest.fixture(scope="module")
+def stateful(programs):
+    """A directory of programs with an agent whose state is a few words: state_agent.py."""
+    with removed(public_directory()) as path:
+        for program in ("sandboxd", "sandbox-snapshot", "sandboxctl"):
+            shutil.copy(os.path.join(programs, program), path)
+        shutil.copy(os.path.join(os.path.dirname(os.path.realpath(__file__)), "state_agent.py"),
+                    os.path.join(path, "sandbox-agent"))
+        os.chmod(os.path.join(path, "sandbox-agent"), 0o755)
+        yield path
+
+
+@pytest.fixture
+def daemons(stateful):
+    """daemons(config): one that keeps its directories when it is stopped and started."""
+    made = []
+
+    def make(config=None, **more):
+        d = Daemon(config, programs=more.pop("programs", stateful), **more)
+        made.append(d)
+        return d.start()
+    yield make
+    for d in made:
+        d.close()

@@ -148,14 +148,17 @@ class Store:
         p = Process(*args, description={})
         return p.end()
 
-    def load(self, *more):
-        return self.run("load", *self.base(), *more)
+    def load(self, *more, expire=FAR // 1000):
+        return self.start_load(*more, expire=expire).end()
 
-    def list(self):
-        return self.run("list", *self.base())[0]
+    def start_load(self, *more, expire=FAR // 1000):
+        return Process("load", *self.base(), "--expire-seconds", expire, *more, description={})
+
+    def list(self, expire=FAR // 1000):
+        return self.run("list", *self.base(), "--expire-seconds", expire)[0]
 
     def list_all(self):
-        return self.run("list", "--root", self.root, "--uid", self.uid, "--all-keys")[0]
+        return self.run("list", "--root", self.root, "--uid", self.uid, "--all-keys", "--expire-seconds", FAR // 1000)[0]
 
     def close(self):
         return self.run("close", *self.base())[0]

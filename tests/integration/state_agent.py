@@ -14,6 +14,7 @@ import time
 SOCKET = socket.socket(fileno=int(sys.argv[1]))
 REQUEST, RESULT, STDOUT, EVENT, ATTACH, OPERATE, OPERATED = 1, 2, 3, 7, 9, 10, 11
 PROTOCOL = 3
+PIECE_MAX = 262144
 
 state = {"values": {}, "skipped": [], "save": "well", "restore": "well"}
 inbox, descriptors = b"", []
@@ -80,6 +81,10 @@ def piece(data):
     return b"data %d\n" % len(data) + data
 
 
+def pieces(data):
+    return b"".join(piece(data[at:at + PIECE_MAX]) for at in range(0, len(data), PIECE_MAX))
+
+
 def end(**report):
     text = json.dumps({"ok": True, "why": None, "version": "1", "libraries": {}, "saved": len(state["values"]),
                        "skipped": [], **report}).encode()
@@ -87,7 +92,7 @@ def end(**report):
 
 
 def stream():
-    return (b"part workspace\n" + piece(b"\0" * 1024) + end() + b"part python\n" + piece(json.dumps(state).encode()) +
+    return (b"part workspace\n" + piece(b"\0" * 1024) + end() + b"part python\n" + pieces(json.dumps(state).encode()) +
             end(skipped=state["skipped"]) + b"done\n")
 
 
@@ -99,7 +104,7 @@ def save(fd):
         elif how == "endless":
             f.write(b"part python\n")
             while True:
-                f.write(piece(b"x" * 262144))
+                f.write(piece(b"x" * PIECE_MAX))
         elif how == "half":
             f.write(stream()[:-10])
         elif how == "slow":
@@ -120,7 +125,7 @@ def save(fd):
 
 def restore(fd):
     with open(fd, "rb") as f:
-        line, found, done = f.readline(), None, False
+        line, python, done = f.readline(), b"", False
         while line:
             words = line.split()
             if words[0] == b"part":
@@ -130,8 +135,9 @@ def restore(fd):
             else:
                 data = f.read(int(words[1]))
                 if words[0] == b"data" and part == b"python":
-                    found = json.loads(data)
+                    python += data
             line = f.readline()
+    found = json.loads(python) if done else None
     how = found["restore"] if found else "well"
     if how == "die":
         sys.exit(1)

@@ -210,7 +210,8 @@ def test_bad_descriptions(store):
 
 
 def test_bad_options(store):
-    for args in ((), ("eat",), ("load",), ("load", *store.base(), "--id", "../x"), ("save", *store.base())):
+    for args in ((), ("eat",), ("load",), ("load", *store.base()),
+                 ("load", *store.base(), "--expire-seconds", "1", "--id", "../x"), ("save", *store.base())):
         check_error(store.run(*args)[0], "usage")
 
 
@@ -294,6 +295,20 @@ def test_expiry(store):
     assert store.prune(expire=100)["removed"] == 1 and store.ids() == [ids[0], ids[1], ids[3]]
     answer = store.save(a_stream("x"), expire=80)
     assert answer["removed"] == 1 and store.ids() == [ids[1], ids[3], answer["id"]]
+
+
+def test_what_has_expired_is_not_to_be_had(store):
+    """Even before it is removed; and an older one that a clock has set to a later time is as good as any."""
+    old, new = store.good_save(a_stream("old")), store.good_save(a_stream("new"))
+    move_back(store, new, 100)
+    assert [s["id"] for s in store.list(expire=90)["snapshots"]] == [old]
+    assert [s["id"] for s in store.list(expire=110)["snapshots"]] == [new, old]
+    assert store.load(expire=90)[1] == a_stream("old") and store.load(expire=110)[1] == a_stream("new")
+    check_error(store.load("--id", new, expire=90)[0], "none")
+    move_back(store, old, 100)
+    answer, output = store.load("--auto", expire=90)
+    check_error(answer, "none")
+    assert output == b"" and store.ids() == [old, new]
 
 
 def test_prune_removes_what_is_empty(store):
@@ -406,7 +421,7 @@ def test_ends_with_its_parent(store):
 
 def test_reader_that_goes(store):
     store.good_save(a_stream("a", 1 << 20))
-    p = Process("load", *store.base(), description={})
+    p = store.start_load()
     wait_for(lambda: os.read(p.stdout, 10))
     os.close(p.stdout)
     p.stdout = os.open("/dev/null", os.O_RDONLY)
@@ -417,7 +432,7 @@ def test_load_while_it_is_removed(store):
     """Its files are open from the check on."""
     data = a_stream("a", 1 << 20)
     store.good_save(data)
-    p = Process("load", *store.base(), description={})
+    p = store.start_load()
     head = os.read(p.stdout, 10)
     store.good_save(a_stream("b"), keep=1)
     answer, output = p.end()

@@ -10,35 +10,9 @@ import time
 
 import pytest
 
-from daemonlib import NOBODY, Daemon, as_user, descendants, public_directory, removed, wait_for
+from daemonlib import NOBODY, as_user, descendants, public_directory, removed, wait_for
 
 pytestmark = pytest.mark.skipif(not shutil.which("bwrap"), reason="no bubblewrap")
-
-
-@pytest.fixture(scope="module")
-def stateful(programs):
-    """A directory of programs with that agent."""
-    with removed(public_directory()) as path:
-        for program in ("sandboxd", "sandbox-snapshot", "sandboxctl"):
-            shutil.copy(os.path.join(programs, program), path)
-        shutil.copy(os.path.join(os.path.dirname(os.path.realpath(__file__)), "state_agent.py"),
-                    os.path.join(path, "sandbox-agent"))
-        os.chmod(os.path.join(path, "sandbox-agent"), 0o755)
-        yield path
-
-
-@pytest.fixture
-def daemons(stateful):
-    """daemons(config): one that keeps its directories when it is stopped and started."""
-    made = []
-
-    def make(config=None, **more):
-        d = Daemon(config, programs=more.pop("programs", stateful), **more)
-        made.append(d)
-        return d.start()
-    yield make
-    for d in made:
-        d.close()
 
 
 def snapshots(d, session=None):

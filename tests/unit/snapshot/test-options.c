@@ -7,6 +7,8 @@
 TestSuite(snapshot_options, .timeout = 10);
 
 #define KEY "0123456789abcdef0123456789abcdef"
+#define EXPIRE "--expire-seconds 4 "
+#define USER "--root /r --uid 7 " EXPIRE
 #define ID "20261128T090723-3ebe55fe"
 
 /* Splits at spaces. */
@@ -35,26 +37,26 @@ Test(snapshot_options, good) {
         cr_assert_eq(o.keep, 3);
         cr_assert_eq(o.expire_usec, 4 * USEC_PER_SEC);
 
-        cr_assert_eq(parse("load --root /r --uid 7 --key " KEY, &o), 0);
+        cr_assert_eq(parse("load --root /r --uid 7 --expire-seconds 4 --key " KEY, &o), 0);
         cr_assert(!o.id && !o.automatic);
-        cr_assert_eq(parse("load --root /r --uid 7 --auto --id " ID " --key " KEY, &o), 0);
+        cr_assert_eq(parse("load --root /r --uid 7 --auto --expire-seconds 4 --id " ID " --key " KEY, &o), 0);
         cr_assert(o.id && o.automatic);
-        cr_assert_eq(parse("list --root /r --uid 7 --all-keys", &o), 0);
-        cr_assert_eq(parse("list --root /r --uid 7 --key " KEY, &o), 0);
+        cr_assert_eq(o.expire_usec, 4 * USEC_PER_SEC);
+        cr_assert_eq(parse("list --root /r --uid 7 --expire-seconds 4 --all-keys", &o), 0);
+        cr_assert_eq(parse("list --root /r --uid 7 --expire-seconds 4 --key " KEY, &o), 0);
         cr_assert_eq(parse("close --root /r --uid 7 --key " KEY, &o), 0);
         cr_assert_eq(parse("prune --root /r --keep 1 --expire-seconds 1", &o), 0);
 }
 
 Test(snapshot_options, bad) {
         static const char *const lines[] = {
-                "", "eat", "load", "load --root /r --uid 7", "load --root /r --uid 7 --key", "load --root /r --uid 7 --key x",
-                "load --root /r --uid 7 --key 0123456789ABCDEF0123456789abcdef",
-                "load --root r --uid 7 --key " KEY, "load --root /r --uid -1 --key " KEY,
-                "load --root /r --uid 4294967295 --key " KEY, "load --root /r --uid 7 --key " KEY " more",
-                "load --root /r --uid 7 --uid 8 --key " KEY, "load --root /r --uid 7 --id ../x --key " KEY,
-                "load --root /r --uid 7 --keep 1 --key " KEY, "load --root /r --uid 7 --whatever --key " KEY,
-                "list --root /r --uid 7", "list --root /r --uid 7 --all-keys --key " KEY,
-                "save --root /r --uid 7 --key " KEY,
+                "", "eat", "load", "load " USER, "load " USER "--key", "load " USER "--key x",
+                "load " USER "--key 0123456789ABCDEF0123456789abcdef", "load --root r --uid 7 " EXPIRE "--key " KEY,
+                "load --root /r --uid -1 " EXPIRE "--key " KEY, "load --root /r --uid 4294967295 " EXPIRE "--key " KEY,
+                "load " USER "--key " KEY " more", "load " USER "--uid 8 --key " KEY, "load " USER "--id ../x --key " KEY,
+                "load " USER "--keep 1 --key " KEY, "load " USER "--whatever --key " KEY, "load --root /r --uid 7 --key " KEY,
+                "list " USER, "list " USER "--all-keys --key " KEY, "list --root /r --uid 7 --key " KEY,
+                "save " USER "--key " KEY, "close " USER "--key " KEY,
                 "save --root /r --uid 7 --key " KEY " --max-bytes 0 --user-max-bytes 20 --keep 3 --expire-seconds 4",
                 "save --root /r --uid 7 --key " KEY " --max-bytes 1 --user-max-bytes 20 --keep 0 --expire-seconds 4",
                 "save --root /r --uid 7 --key " KEY " --max-bytes 18446744073709551615 --user-max-bytes 20 --keep 1 "
