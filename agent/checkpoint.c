@@ -16,8 +16,8 @@
 
 /* What is spent on checkpoints: one part in so many of the turns' time. */
 #define SHARE 10U
-/* A checkpoint costs more than making it: pages copied when they are next written, and the end of an old one.
- * Measured, a short turn after a fork of 3 ms took 6 ms more (bench/checkpoints). */
+/* A copy that is a process costs more than making it: pages copied when they are next written, and the end of an
+ * old one. Measured, a short turn after a fork of 3 ms took 6 ms more (bench/checkpoints). */
 #define COST_FACTOR 3U
 #define COST_FIRST_USEC (20 * USEC_PER_MSEC)
 
@@ -46,7 +46,7 @@ bool checkpoints_turn_over(Checkpoints *c, uint64_t turn_usec) {
 }
 
 void checkpoints_paid(Checkpoints *c, uint64_t usec, bool made) {
-        uint64_t cost = made ? usec * COST_FACTOR : usec;
+        uint64_t cost = made && !c->texts ? usec * COST_FACTOR : usec;
 
         c->allowance_usec -= (int64_t) cost;
         c->unsaved_usec = 0;
@@ -60,16 +60,23 @@ void checkpoints_forget_request(Checkpoints *c) {
         c->token[0] = 0;
 }
 
+bool checkpoints_wanted(const Checkpoints *c) {
+        uint64_t newest = c->n > 0 ? c->copies[c->n - 1].turn : 0;
+
+        return c->mode != CHECKPOINTS_NEVER && !c->asked && c->state_turn != newest;
+}
+
 /* Whatever a driver has said: nobody but a child of ours is killed, or takes the interpreter's place. */
 static bool is_ours(const Checkpoint *k) {
         ProcessStat stat;
 
-        return process_stat_read(k->pid, &stat) >= 0 && stat.ppid == getpid();
+        return k->pid > 0 && process_stat_read(k->pid, &stat) >= 0 && stat.ppid == getpid();
 }
 
 static void checkpoint_drop(Checkpoint *k) {
         /* End of file ends it, too, but it may have been stopped. */
         k->channel = safe_close(k->channel);
+        buffer_done(&k->text);
         if (is_ours(k))
                 (void) kill(k->pid, SIGKILL);
 }
@@ -106,11 +113,26 @@ bool checkpoints_go_back(Checkpoints *c, uint64_t states) {
         return true;
 }
 
-void checkpoints_add(Checkpoints *c, pid_t pid, int channel) {
+static void checkpoints_append_copy(Checkpoints *c, const Checkpoint *k) {
         if (c->n == CHECKPOINTS_MAX)
                 checkpoints_drop_oldest(c);
-        c->copies[c->n++] = (Checkpoint) { .pid = pid, .channel = channel, .turn = c->asked_turn };
+        c->copies[c->n++] = *k;
         c->changed = true;
+}
+
+void checkpoints_add(Checkpoints *c, pid_t pid, int channel) {
+        checkpoints_append_copy(c, &(Checkpoint) { .pid = pid, .channel = channel, .turn = c->asked_turn });
+}
+
+int checkpoints_add_text(Checkpoints *c, const char *text, size_t size) {
+        Checkpoint k = { .channel = -EBADF, .turn = c->asked_turn };
+        int r;
+
+        r = buffer_append(&k.text, text, size);
+        if (r < 0)
+                return r;
+        checkpoints_append_copy(c, &k);
+        return 0;
 }
 
 int checkpoints_take(Checkpoints *c, Checkpoint *ret) {
@@ -118,7 +140,7 @@ int checkpoints_take(Checkpoints *c, Checkpoint *ret) {
                 Checkpoint k = c->copies[c->n - 1];
 
                 checkpoints_remove(c, c->n - 1);
-                if (is_ours(&k)) {
+                if (c->texts || is_ours(&k)) {
                         *ret = k;
                         return 0;
                 }
@@ -156,21 +178,35 @@ int checkpoints_append(const char *interpreter, const Checkpoints *c, Buffer *fr
 
 /* ---- memory ---- */
 
+/* The shares of a page add up to the page. So the sum of all shares is what the family uses, and without the copies it
+ * would be what the living process has mapped. */
+static int held_by_processes(const Checkpoints *c, pid_t living, int64_t *ret) {
+        ProcessMemory memory;
+        int r;
+
+        r = process_memory_read(living, &memory);
+        if (r < 0)
+                return r;
+        *ret = (int64_t) memory.share_bytes - (int64_t) memory.mapped_bytes;
+        for (size_t i = 0; i < c->n; i++)
+                if (process_memory_read(c->copies[i].pid, &memory) >= 0)
+                        *ret += (int64_t) memory.share_bytes;
+        return 0;
+}
+
+static int held_by_texts(const Checkpoints *c, int64_t *ret) {
+        *ret = 0;
+        for (size_t i = 0; i < c->n; i++)
+                *ret += (int64_t) buffer_size(&c->copies[i].text);
+        return 0;
+}
+
 void checkpoints_limit_memory(Checkpoints *c, pid_t living) {
         while (c->n > 0) {
-                ProcessMemory memory;
-                int64_t held = 0;
+                int64_t held;
 
-                /* The shares of a page add up to the page. So the sum of all shares is what the family uses, and
-                 * without the copies it would be what the living process has mapped. */
-                if (process_memory_read(living, &memory) < 0)
-                        return;
-                held = (int64_t) memory.share_bytes - (int64_t) memory.mapped_bytes;
-                for (size_t i = 0; i < c->n; i++)
-                        if (process_memory_read(c->copies[i].pid, &memory) >= 0)
-                                held += (int64_t) memory.share_bytes;
-
-                if (held <= (int64_t) c->max_bytes)
+                if ((c->texts ? held_by_texts(c, &held) : held_by_processes(c, living, &held)) < 0 ||
+                    held <= (int64_t) c->max_bytes)
                         return;
                 checkpoints_drop_oldest(c);
         }

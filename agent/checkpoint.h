@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * The checkpoints of an interpreter: copies of its process that its driver has forked and that wait, each with
- * the state after a turn. When the process dies, the newest one goes on in its place.
+ * The checkpoints of an interpreter: copies, each with the state after a turn. When the process dies, the newest
+ * one goes on in its place. Those of python are processes, which its driver has forked and which wait; those of
+ * bash are texts, from which a new shell makes the state.
  *
- * A copy is a child of the agent's, by adoption: the agent reaps it, and as long as it has not, its pid means
- * nobody else. What a driver says of one is not believed but for that.
+ * Such a process is a child of the agent's, by adoption: the agent reaps it, and as long as it has not, its pid
+ * means nobody else. What a driver says of one is not believed but for that.
  *
  * A checkpoint costs time: the fork itself, and every page that is written for the first time after it. So in
  * mode auto they are paid for with a share of the time that turns take, and there are none after short turns.
@@ -22,14 +23,16 @@
 #define CHECKPOINTS_MAX AGENT_CHECKPOINTS_MAX
 
 typedef struct Checkpoint {
-        pid_t pid;
+        pid_t pid;                      /* 0: it is a text */
         int channel;                    /* its control socket */
+        Buffer text;
         uint64_t turn;                  /* whose state it has */
 } Checkpoint;
 
 typedef struct Checkpoints {
         Checkpoint copies[CHECKPOINTS_MAX];     /* the oldest first */
         size_t n;
+        bool texts;                     /* that is what they are, and no processes */
         CheckpointMode mode;            /* these two: of the last turn */
         uint64_t max_bytes;             /* what the copies may hold */
         uint64_t state_turn;            /* the last turn that is in the state of the living process; 0: none */
@@ -52,6 +55,9 @@ typedef struct Checkpoints {
 bool checkpoints_turn_over(Checkpoints *c, uint64_t turn_usec);
 /* Pure: one was made, or tried, in that time. */
 void checkpoints_paid(Checkpoints *c, uint64_t usec, bool made);
+/* Pure: whether one is to be made before code that may well end its interpreter, since there is none of the present
+ * state. */
+bool checkpoints_wanted(const Checkpoints *c);
 
 /* The process that was asked has answered, or will not any more. */
 void checkpoints_forget_request(Checkpoints *c);
@@ -59,6 +65,8 @@ void checkpoints_forget_request(Checkpoints *c);
 /* Takes channel. pid is what a driver says, and not looked at before it is used. Where there is no room the oldest
  * one goes. */
 void checkpoints_add(Checkpoints *c, pid_t pid, int channel);
+/* The same of a text, which is copied. -ENOMEM. */
+int checkpoints_add_text(Checkpoints *c, const char *text, size_t size);
 /* Ends copies. */
 void checkpoints_drop_oldest(Checkpoints *c);
 void checkpoints_drop_all(Checkpoints *c);
@@ -67,7 +75,8 @@ void checkpoints_limit_memory(Checkpoints *c, pid_t living);
 /* Drops the newest ones until the newest that is left is that many states before the present one. False, and
  * nothing is dropped: there is none. */
 bool checkpoints_go_back(Checkpoints *c, uint64_t states);
-/* Hands over the newest one, which has no place in the table any more. -ENOENT. */
+/* Hands over the newest one, which has no place in the table any more; channel and text belong to the caller.
+ * -ENOENT. */
 int checkpoints_take(Checkpoints *c, Checkpoint *ret);
 /* A process has ended and is about to be reaped. */
 void checkpoints_on_death(Checkpoints *c, pid_t pid);

@@ -21,6 +21,7 @@
  *                      value TOKEN KIND LENGTH   then LENGTH bytes: what the turn gives back, agent-value.h
  *                      done TOKEN STATUS STATE   the turn is over: exit status 0…255; kept or lost
  *                      parked TOKEN PID          a checkpoint is made, see below
+ *                      copy TOKEN LENGTH         the same; then LENGTH bytes
  * TOKEN is 16 hex digits, new for every turn and not to be guessed: a report with another token is ignored,
  * so what code forges can spoil its own turn only.
  *
@@ -57,12 +58,15 @@
  * When the agent has given up, the FIFOs vanish and what is written meets EPIPE. A copy that takes too long is killed,
  * and so is a driver that restores; one that saves is left alone.
  *
- * Checkpoints (python only). These two may stand before an execute that is sent without waiting for their "done".
- *     park     MODE, auto or always    forks a copy that waits with the state of now, in a session of its own, and
- *                              as a child of pid 1. "parked" names it and carries one end of a socketpair by
- *                              SCM_RIGHTS; it comes before "done", whose status is 0 or a PARK_*
- *     wake     to a copy by that socket, which is its control socket from now on; and it is the interpreter when
- *                              it says "done", whose status is a sum of WAKE_*
+ * Checkpoints (not of node). These two may stand before an execute that is sent without waiting for their "done".
+ *     park     MODE, auto or always    makes one of the state of now. It comes before "done", whose status is 0 or a
+ *                              PARK_*. python forks a copy that waits, in a session of its own, and as a child of
+ *                              pid 1: "parked" names it and carries one end of a socketpair by SCM_RIGHTS. bash
+ *                              sends its state as a text by "copy": a shell cannot receive descriptors, and a
+ *                              process of its own would only wait to write that text.
+ *     wake     to a copy by that socket, which is its control socket from now on; or to a new bash, with the LENGTH
+ *                              bytes of the text. It is the interpreter when it says "done", whose status is a sum
+ *                              of WAKE_*. One that cannot go on ends.
  */
 
 #define DRIVER_CONTROL_FD 3
@@ -73,11 +77,15 @@
 #define PARK_NOT_FORKED 1               /* no room for a process, or any other error */
 #define PARK_THREADS 2                  /* of code, which a copy would lack: in mode auto */
 #define PARK_LOCKED 3                   /* it holds locks of files, which a copy does not */
+#define PARK_LARGE 4                    /* the text is longer than DRIVER_COPY_MAX */
 /* What the copy had and does not have any more. */
 #define WAKE_PIPES_GONE 1               /* and sockets and terminals: they read as ended */
 #define WAKE_CHILDREN_GONE 2            /* it cannot wait for those of the process that it replaces */
 #define WAKE_THREADS_GONE 4
+#define WAKE_DIRECTORY_GONE 8           /* the working directory is not there any more */
+#define WAKE_FILES_GONE 16              /* open files of a shell */
 
+#define DRIVER_COPY_MAX (1024U * 1024U)         /* bytes of a state as a text */
 #define DRIVER_REPORT_MAX (64U * 1024U)         /* bytes of a report */
 #define DRIVER_ANSWER_MAX (256U * 1024U)        /* bytes that list or show write */
 #define DRIVER_NAME_MAX 256U                    /* bytes of a variable's name */

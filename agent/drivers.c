@@ -24,15 +24,15 @@ EMBED("driver_python",
       FILE_TEXT("agent/drivers/python-values.py")
       ".ascii \"'''\\n\"\n"
       FILE_TEXT("agent/drivers/python.py"));
-/* Nor does bash parse the other half when it starts: it is the text of a command that never runs. */
 EMBED("driver_bash",
       FILE_TEXT("agent/drivers/bash.sh")
       FILE_TEXT("agent/drivers/bash-values.sh")
-      FILE_TEXT("agent/drivers/bash-start.sh")
-      ".ascii \"[[ __sandbox_seldom ]] || : <<'__sandbox_seldom'\\n\"\n"
+      FILE_TEXT("agent/drivers/bash-checkpoint.sh")
+      FILE_TEXT("agent/drivers/bash-start.sh"));
+/* Nor does bash parse the other half when it starts: it is an argument of the first. */
+EMBED("driver_bash_seldom",
       FILE_TEXT("agent/drivers/bash-state.sh")
-      FILE_TEXT("agent/drivers/bash-list.sh")
-      ".ascii \"__sandbox_seldom\\n\"\n");
+      FILE_TEXT("agent/drivers/bash-list.sh"));
 /* An argument costs at every start, by its pages; this is sent when it is needed. A process compiles those of the
  * strings that it needs. */
 #define PYTHON_STRING(name, text) ".ascii \"" name " = r'''\"\n" text ".ascii \"'''\\n\"\n"

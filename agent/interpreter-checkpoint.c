@@ -30,15 +30,23 @@ int interpreter_ask_checkpoint(Interpreter *i) {
 }
 
 int interpreter_wake(Interpreter *i, Checkpoint *checkpoint, char ret_token[DRIVER_TOKEN_LENGTH + 1]) {
+        _cleanup_(buffer_done) Buffer text = checkpoint->text;
         int r;
 
         assert(i->pid == 0);
 
-        i->pid = checkpoint->pid;
-        i->control = TAKE_FD(checkpoint->channel);
+        checkpoint->text = (Buffer) {};
+        if (i->checkpoints.texts) {
+                r = interpreter_start(i);
+                if (r < 0)
+                        return r;
+        } else {
+                i->pid = checkpoint->pid;
+                i->control = TAKE_FD(checkpoint->channel);
+        }
 
         r = interpreter_make_token(ret_token);
-        return r < 0 ? r : interpreter_command(i, "wake", ret_token, NULL, 0);
+        return r < 0 ? r : interpreter_command(i, "wake", ret_token, buffer_data(&text), buffer_size(&text));
 }
 
 void interpreter_awake(Interpreter *i, uint64_t turn) {
@@ -59,7 +67,7 @@ int interpreters_tell_checkpoints(Interpreter table[INTERPRETERS_MAX], bool agai
         for (size_t k = 0; r >= 0 && k < INTERPRETERS_MAX; k++) {
                 Checkpoints *c = &table[k].checkpoints;
 
-                if (!c->changed && !(again && c->n > 0))
+                if (c->texts || (!c->changed && !(again && c->n > 0)))
                         continue;
                 c->changed = false;
                 r = checkpoints_append(interpreter_name(&table[k]), c, frames);

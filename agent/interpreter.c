@@ -27,15 +27,17 @@ struct InterpreterKind {
         const char *name;
         const char *arguments[ARGUMENTS_MAX];   /* those before the driver's text */
         const char *text;
-        const char *last;                       /* the one after it, if any */
-        bool can_park;
+        const char *last[2];                    /* those after it, if any */
+        bool can_park, as_text;                 /* its checkpoints are texts */
+        const char *enders[3];                  /* commands that may well end it */
         const char *commands;                   /* text that its driver wants by "load" before it saves and the like */
 };
 
 static const InterpreterKind kinds[INTERPRETERS_MAX] = {
         { "python", { "python3", "-I", "-c" }, driver_python, .can_park = true, .commands = driver_python_commands },
         /* What follows the text is $0, the name in bash's own messages. */
-        { "bash", { "bash", "--norc", "--noprofile", "-c" }, driver_bash, "bash" },
+        { "bash", { "bash", "--norc", "--noprofile", "-c" }, driver_bash, { "bash", driver_bash_seldom },
+          .can_park = true, .as_text = true, .enders = { "exec", "kill" } },
         { "node", { "node", "-e" }, driver_node },
 };
 
@@ -43,7 +45,12 @@ static const InterpreterKind kinds[INTERPRETERS_MAX] = {
 static char read_place[READ_SIZE];
 
 static void interpreter_init(Interpreter *i, const InterpreterKind *kind, SpoolDirectory *directory) {
-        *i = (Interpreter) { .kind = kind, .control = -EBADF, .passed_fd = -EBADF };
+        *i = (Interpreter) {
+                .kind = kind,
+                .control = -EBADF,
+                .passed_fd = -EBADF,
+                .checkpoints.texts = kind->as_text,
+        };
 
         output_init_stdout(&i->pipes[INTERPRETER_STDOUT].output, directory);
         output_init_stderr(&i->pipes[INTERPRETER_STDERR].output, directory);
@@ -96,7 +103,7 @@ static int output_pipe_open(OutputPipe *p) {
 }
 
 static int interpreter_launch(Interpreter *i, int control) {
-        const char *argv[ARGUMENTS_MAX + 3] = {};
+        const char *argv[ARGUMENTS_MAX + 1 + ELEMENTSOF(i->kind->last) + 1] = {};
         const int fds[LAUNCH_FDS] = {
                 STDIN_FILENO,           /* /dev/null, like ours */
                 i->pipes[INTERPRETER_STDOUT].write_fd,
@@ -109,8 +116,8 @@ static int interpreter_launch(Interpreter *i, int control) {
                 argv[n] = i->kind->arguments[n];
                 n++;
         }
-        argv[n] = i->kind->text;
-        argv[n + 1] = i->kind->last;
+        argv[n++] = i->kind->text;
+        memcpy(&argv[n], i->kind->last, sizeof(i->kind->last));
 
         return launch_process(argv, fds, &i->pid);
 }
@@ -142,6 +149,32 @@ int interpreter_start(Interpreter *i) {
 
 bool interpreter_can_park(const Interpreter *i) {
         return i->kind->can_park;
+}
+
+static bool is_between_commands(char c) {
+        return c && strchr(" \t\n;&|(){}!`'\"", c);
+}
+
+/* As a word of its own, where a command may stand. */
+static bool code_has_word(const char *code, size_t size, const char *word) {
+        const char *end = code + size, *p = code;
+        size_t n = strlen(word);
+
+        while ((p = memmem(p, (size_t) (end - p), word, n))) {
+                const char *after = p + n;
+
+                if ((p == code || is_between_commands(p[-1])) && (after == end || is_between_commands(*after)))
+                        return true;
+                p = after;
+        }
+        return false;
+}
+
+bool interpreter_may_end(const Interpreter *i, const char *code, size_t size) {
+        for (const char *const *word = i->kind->enders; *word; word++)
+                if (code_has_word(code, size, *word))
+                        return true;
+        return false;
 }
 
 void interpreter_kill(Interpreter *i) {

@@ -65,16 +65,20 @@ void interpreter_ended(Interpreter *i);
 
 /* Whether its driver knows of checkpoints. */
 bool interpreter_can_park(const Interpreter *i);
+/* Whether code looks as if it might put an end to this interpreter. */
+bool interpreter_may_end(const Interpreter *i, const char *code, size_t size);
 /* Asks for a checkpoint of the present state. Where there is no process that can be asked, nothing happens. */
 int interpreter_ask_checkpoint(Interpreter *i);
-/* Puts a checkpoint into the place of a process that has ended, and says "wake" with a new token. Errors as those of
- * interpreter_command(). When it has answered, it is the interpreter. */
+/* Puts a checkpoint, which it takes, into the place of a process that has ended, and says "wake" with a new
+ * token. Errors as those of interpreter_command(), and, without a process, of interpreter_start(). When it has
+ * answered, it is the interpreter. */
 int interpreter_wake(Interpreter *i, Checkpoint *checkpoint, char ret_token[DRIVER_TOKEN_LENGTH + 1]);
 void interpreter_awake(Interpreter *i, uint64_t turn);
 
 /* A process has ended and is about to be reaped: was it a checkpoint, it is none any more. */
 void interpreters_on_death(Interpreter table[INTERPRETERS_MAX], pid_t pid);
-/* Appends an EVENT for each interpreter whose checkpoints have changed; again: that has any. */
+/* Appends an EVENT for each interpreter whose checkpoints have changed; again: that has any. Only of those that can
+ * go back to them on request. */
 int interpreters_tell_checkpoints(Interpreter table[INTERPRETERS_MAX], bool again, Buffer *frames);
 
 /* The secret of a new turn or other command. -EIO. */

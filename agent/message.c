@@ -140,6 +140,7 @@ static const char *const obstacle_names[_CHECKPOINT_OBSTACLE_MAX] = {
         [CHECKPOINT_NOT_FORKED] = "fork",
         [CHECKPOINT_THREADS] = "threads",
         [CHECKPOINT_LOCKED] = "lock",
+        [CHECKPOINT_LARGE] = "large",
         [CHECKPOINT_NOT_WORTH_IT] = "short",
 };
 
@@ -147,6 +148,8 @@ static void write_gone(JsonWriter *w, unsigned gone) {
         write_truth(w, "pipes_gone", gone & WAKE_PIPES_GONE);
         write_truth(w, "children_gone", gone & WAKE_CHILDREN_GONE);
         write_truth(w, "threads_gone", gone & WAKE_THREADS_GONE);
+        write_truth(w, "directory_gone", gone & WAKE_DIRECTORY_GONE);
+        write_truth(w, "files_gone", gone & WAKE_FILES_GONE);
 }
 
 int result_print(const TurnResult *t, Buffer *b) {

@@ -46,6 +46,7 @@ typedef enum CheckpointObstacle {
         CHECKPOINT_NOT_FORKED = PARK_NOT_FORKED,
         CHECKPOINT_THREADS = PARK_THREADS,
         CHECKPOINT_LOCKED = PARK_LOCKED,
+        CHECKPOINT_LARGE = PARK_LARGE,
         CHECKPOINT_NOT_WORTH_IT,        /* in mode auto, after short turns */
         _CHECKPOINT_OBSTACLE_MAX,
 } CheckpointObstacle;

@@ -110,6 +110,24 @@ static int parse_value(ReportReader *reader, char *const words[WORDS_MAX]) {
                 report.value_kind = _AGENT_VALUE_INVALID;
 
         reader->report = report;
+        reader->keep = report.value_kind >= 0;
+        reader->in_value = true;
+        return 0;
+}
+
+static int parse_copy(ReportReader *reader, char *const words[WORDS_MAX]) {
+        Report report = { .kind = REPORT_COPY };
+        int r;
+
+        r = parse_length(words[2], &reader->left);
+        if (r < 0)
+                return r;
+
+        if (strlen(words[1]) == DRIVER_TOKEN_LENGTH)
+                memcpy(report.token, words[1], DRIVER_TOKEN_LENGTH);
+
+        reader->report = report;
+        reader->keep = reader->left <= DRIVER_COPY_MAX;
         reader->in_value = true;
         return 0;
 }
@@ -129,6 +147,8 @@ static int parse_line(ReportReader *reader, char *line, Report *ret) {
                 return parse_value(reader, words);
         if (n == 3 && streq(words[0], "parked"))
                 return parse_parked(words, ret);
+        if (n == 3 && streq(words[0], "copy"))
+                return parse_copy(reader, words);
         return 0;
 }
 
@@ -141,7 +161,7 @@ static void reader_consume(ReportReader *reader, size_t n) {
 static int take_value(ReportReader *reader, Report *ret) {
         size_t n = MIN(reader->left, reader->size);
 
-        if (reader->report.value_kind >= 0 && buffer_append(&reader->value, reader->data, n) < 0)
+        if (reader->keep && buffer_append(&reader->value, reader->data, n) < 0)
                 return -ENOMEM;
         reader_consume(reader, n);
         reader->left -= n;
@@ -190,7 +210,7 @@ char *report_reader_end(ReportReader *reader, size_t *ret_room) {
 
         reader->past = false;
         if (reader->in_value && reader->size == 0) {
-                room = reader->report.value_kind >= 0 ? reader->left : MIN(reader->left, SKIP_SIZE);
+                room = reader->keep ? reader->left : MIN(reader->left, SKIP_SIZE);
                 reader->past = buffer_reserve(&reader->value, room, &p) >= 0;
         }
         if (reader->past) {
@@ -208,7 +228,7 @@ void report_reader_commit(ReportReader *reader, size_t n) {
                 return;
         }
 
-        buffer_commit(&reader->value, reader->report.value_kind >= 0 ? n : 0);
+        buffer_commit(&reader->value, reader->keep ? n : 0);
         reader->left -= n;
 }
 

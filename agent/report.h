@@ -5,7 +5,7 @@
  * What comes from a driver (driver-protocol.h). Pure. Code that runs in the interpreter can write to its
  * driver's socket as well, so anything may come: a line is a report, or it is ignored, or it is such that the
  * stream cannot be trusted to have lines any more. A value is kept only if it has a known kind and is not too
- * large: what it announces costs no memory otherwise.
+ * large, a copy if it is not too large: what they announce costs no memory otherwise.
  */
 
 #include <sys/types.h>
@@ -20,6 +20,7 @@ typedef enum ReportKind {
         REPORT_DONE,
         REPORT_VALUE,
         REPORT_PARKED,
+        REPORT_COPY,
 } ReportKind;
 
 typedef struct Report {
@@ -30,8 +31,8 @@ typedef struct Report {
         pid_t pid;                      /* of a copy, as it is said */
 
         AgentValueKind value_kind;      /* _AGENT_VALUE_INVALID: unknown, or too large */
-        const char *value;              /* borrowed from the reader until it is used again */
-        size_t size;
+        const char *value;              /* or a copy; borrowed from the reader until it is used again */
+        size_t size;                    /* 0 where it was not kept */
 } Report;
 
 /* What was received and is not looked at yet. Zero-initialise for a new driver. */
@@ -39,7 +40,8 @@ typedef struct ReportReader {
         char data[2 * DRIVER_LINE_MAX];
         size_t size;
 
-        bool in_value;                  /* what is received is a value: */
+        bool in_value;                  /* what is received is a value, or a copy: */
+        bool keep;
         Report report;                  /* what is known of it */
         uint64_t left;                  /* bytes of it that are not in the buffer */
         Buffer value;

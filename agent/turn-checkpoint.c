@@ -24,6 +24,15 @@ void turn_note_state(Turn *t) {
                 c->state_turn = t->id;
 }
 
+int turn_secure_state(Turn *t) {
+        Interpreter *i = t->interpreter;
+
+        if (!checkpoints_wanted(&i->checkpoints) ||
+            !interpreter_may_end(i, buffer_data(&t->code), buffer_size(&t->code)))
+                return 0;
+        return interpreter_ask_checkpoint(i);
+}
+
 int turn_consider_checkpoint(Turn *t, Interpreter *i) {
         Checkpoints *c = &i->checkpoints;
 
@@ -34,15 +43,20 @@ int turn_consider_checkpoint(Turn *t, Interpreter *i) {
         return checkpoints_turn_over(c, t->result.duration_usec) ? interpreter_ask_checkpoint(i) : 0;
 }
 
-void turn_on_parked(Turn *t, Interpreter *i, const Report *report) {
+int turn_on_copy(Turn *t, Interpreter *i, const Report *report) {
         Checkpoints *c = &i->checkpoints;
+        bool text = report->kind == REPORT_COPY;
 
         /* One request, one copy, whatever code says besides. */
-        if (i->passed_fd < 0 || c->parked || !streq(report->token, c->token))
-                return;
+        if (!c->asked || c->parked || !streq(report->token, c->token) || text != c->texts ||
+            (text ? report->size == 0 : i->passed_fd < 0))
+                return 0;
 
         c->parked = true;
+        if (text)
+                return checkpoints_add_text(c, report->value, report->size);
         checkpoints_add(c, report->pid, TAKE_FD(i->passed_fd));
+        return 0;
 }
 
 static void checkpoint_made(Interpreter *i, int status) {
@@ -52,8 +66,8 @@ static void checkpoint_made(Interpreter *i, int status) {
                 c->obstacle = CHECKPOINT_NO_OBSTACLE;
                 checkpoints_limit_memory(c, i->pid);
         } else {
-                c->obstacle = status == PARK_THREADS || status == PARK_LOCKED ? (CheckpointObstacle) status
-                                                                              : CHECKPOINT_NOT_FORKED;
+                c->obstacle = status > PARK_NOT_FORKED && status <= PARK_LARGE ? (CheckpointObstacle) status
+                                                                               : CHECKPOINT_NOT_FORKED;
                 /* What it takes is for the living. */
                 if (c->obstacle == CHECKPOINT_NOT_FORKED && c->n > 0)
                         checkpoints_drop_oldest(c);
@@ -76,6 +90,8 @@ int turn_promote(Turn *t, bool code_was_run) {
         t->promoted_turn = checkpoint.turn;
 
         r = interpreter_wake(i, &checkpoint, t->token);
+        if (r < 0 && i->pid == 0)
+                return turn_promote(t, code_was_run);
         if (r == -EPIPE) {
                 interpreter_kill(i); /* and the next one when it has ended */
                 return 0;

@@ -23,9 +23,11 @@ void turn_kill_all(Turn *t);
 
 /* Before the RESULT: the state is that after this turn, or else what is to be said of it. */
 void turn_note_state(Turn *t);
+/* Before the code goes out: asks for a checkpoint, if the code may put an end to the state. */
+int turn_secure_state(Turn *t);
 /* Asks for a checkpoint, if it is time for one. After the RESULT, so that nobody waits for it. */
 int turn_consider_checkpoint(Turn *t, Interpreter *i);
-void turn_on_parked(Turn *t, Interpreter *i, const Report *report);
+int turn_on_copy(Turn *t, Interpreter *i, const Report *report);
 /* 1: the report was on a checkpoint. */
 int turn_on_checkpoint_done(Turn *t, Interpreter *i, const Report *report);
 int turn_on_promote_deadline(Turn *t);

@@ -177,7 +177,9 @@ int turn_begin(Turn *t, uint64_t id, const char *payload, size_t size) {
         t->backoff_usec = START_BACKOFF_USEC;
         t->start_until_usec = t->begun_usec + START_RETRY_USEC;
         if (interpreter_is_live(t->interpreter)) {
-                r = turn_execute(t);
+                r = turn_secure_state(t);
+                if (r >= 0)
+                        r = turn_execute(t);
                 if (r >= 0)
                         turn_enter_running(t);
                 if (r != -EPIPE)
@@ -245,10 +247,8 @@ static int turn_on_report(Turn *t, Interpreter *i, const Report *report) {
                 turn_on_ready(t, i);
                 return 0;
         }
-        if (report->kind == REPORT_PARKED) {
-                turn_on_parked(t, i, report);
-                return 0;
-        }
+        if (report->kind == REPORT_PARKED || report->kind == REPORT_COPY)
+                return turn_on_copy(t, i, report);
 
         mine = turn_has_code_running(t, i) && streq(report->token, t->token);
         if (report->kind == REPORT_VALUE)

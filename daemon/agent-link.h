@@ -40,7 +40,7 @@ typedef struct AgentResult {
         bool lost; /* the interpreter's state */
         bool rolled_back;        /* to that after an earlier turn, in the course of this one */
         uint64_t rolled_back_to; /* which; or that it was begun with, because the interpreter was gone; 0: neither */
-        bool pipes_gone, children_gone, threads_gone; /* what that state does not have */
+        bool pipes_gone, children_gone, threads_gone, directory_gone, files_gone; /* what that state does not have */
         const char *obstacle;    /* NULL, or when lost one of AGENT_OBSTACLES; static */
         AgentOutputResult output[_OUTPUT_STREAM_MAX];
         uint64_t duration_usec;

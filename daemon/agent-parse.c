@@ -78,6 +78,8 @@ int agent_parse_result(json_object *o, AgentResult *ret) {
                 { "pipes_gone", JSON_KIND_BOOL, offsetof(typeof(p), result.pipes_gone) },
                 { "children_gone", JSON_KIND_BOOL, offsetof(typeof(p), result.children_gone) },
                 { "threads_gone", JSON_KIND_BOOL, offsetof(typeof(p), result.threads_gone) },
+                { "directory_gone", JSON_KIND_BOOL, offsetof(typeof(p), result.directory_gone) },
+                { "files_gone", JSON_KIND_BOOL, offsetof(typeof(p), result.files_gone) },
                 { "obstacle", JSON_KIND_STRING, offsetof(typeof(p), obstacle) },
                 { "restarted", JSON_KIND_BOOL, offsetof(typeof(p), result.restarted) },
                 { "late", JSON_KIND_BOOL, offsetof(typeof(p), result.late) },

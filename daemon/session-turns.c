@@ -88,9 +88,9 @@ static uint64_t session_turn_timeout(const Session *s, const Turn *t) {
         return MIN(t->timeout_usec, MAX(left, BOUND_TURN_USEC_MIN));
 }
 
-/* A turn without a session is the only one: there is nothing to go back for. */
+/* A turn without a session is the only one: there is nothing to go back for. Node has none. */
 static const char *session_checkpoint_mode(const Session *s, const Turn *t) {
-        return s->name && t->interpreter == INTERPRETER_PYTHON ? s->manager->config->session.checkpoints : NULL;
+        return s->name && t->interpreter != INTERPRETER_NODE ? s->manager->config->session.checkpoints : NULL;
 }
 
 /* What its caller has to know of the session. */

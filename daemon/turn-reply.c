@@ -144,10 +144,14 @@ static int describe_gone(Turn *t, const AgentResult *result) {
         if (result->pipes_gone)
                 r = turn_add_notice(t, "Pipes and sockets that were open then are closed.");
         if (r >= 0 && result->children_gone)
-                r = turn_add_notice(t, "Processes that it had started can no longer be waited for: poll() of one "
-                                       "says 0.");
+                r = turn_add_notice(t, "Processes that it had started can no longer be waited for%s.",
+                                    t->interpreter == INTERPRETER_PYTHON ? ": poll() of one says 0" : "");
         if (r >= 0 && result->threads_gone)
                 r = turn_add_notice(t, "Its threads are gone; a lock that one of them held is never released.");
+        if (r >= 0 && result->files_gone)
+                r = turn_add_notice(t, "Descriptors that it had opened are closed.");
+        if (r >= 0 && result->directory_gone)
+                r = turn_add_notice(t, "Its working directory is not there any more: it is in /workspace now.");
         return r;
 }
 
@@ -178,6 +182,7 @@ static int describe_obstacle(Turn *t, const AgentResult *result) {
                 { "threads", "threads were running" },
                 { "lock", "it held the lock of a file, as of a database in a transaction" },
                 { "fork", "there was no room for another process" },
+                { "large", "the state was larger than 1 MB" },
         };
 
         for (size_t i = 0; result->lost && result->obstacle && i < ELEMENTSOF(reasons); i++)

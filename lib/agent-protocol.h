@@ -45,9 +45,10 @@
  *                 "state":"kept"|"lost"|"rolled_back",    of this interpreter
  *                 "rolled_back_to":u,         it is that after this turn; with "kept", it was so before the code
  *                                             was run, because the interpreter had died since its last turn
- *                 "pipes_gone":bool, "children_gone":bool, "threads_gone":bool,
- *                                             what it had and lacks since: open pipes, sockets and terminals; the
- *                                             means to wait for its child processes; threads
+ *                 "pipes_gone":bool, "children_gone":bool, "threads_gone":bool, "directory_gone":bool,
+ *                 "files_gone":bool,          what it had and lacks since: open pipes, sockets and terminals; the
+ *                                             means to wait for its child processes; threads; its working
+ *                                             directory; open files
  *                 "obstacle":null|one of AGENT_OBSTACLES,     when lost: why there was no checkpoint
  *                 "restarted":bool,           a new interpreter process was started for this turn because an
  *                                             earlier one had been lost
@@ -133,8 +134,9 @@ static inline const char *agent_place_find(const char *name) {
 }
 
 #define AGENT_CHECKPOINTS_MAX 4U
-/* Why there is no checkpoint: turns were too short; no room for a process; threads; locks of files. */
-#define AGENT_OBSTACLES "short", "fork", "threads", "lock"
+/* Why there is no checkpoint: turns were too short; no room for a process; threads; locks of files; a state that is
+ * too large. */
+#define AGENT_OBSTACLES "short", "fork", "threads", "lock", "large"
 
 /* The same as one of them, static; NULL: none of them. */
 static inline const char *agent_obstacle_find(const char *name) {

@@ -4,7 +4,8 @@
 # follows bash.sh.
 
 readonly -f __sandbox_next __sandbox_mend __sandbox_report __sandbox_receive __sandbox_recall __sandbox_end \
-        __sandbox_send_result __sandbox_operate __sandbox_apart __sandbox_learn __sandbox_operated \
+        __sandbox_send_result __sandbox_operate __sandbox_park __sandbox_write_copy __sandbox_is_open \
+        __sandbox_wake __sandbox_apart __sandbox_learn __sandbox_operated \
         __sandbox_signal __sandbox_leave __sandbox_resume __sandbox_replace __sandbox_write \
         __sandbox_write_state __sandbox_write_lines __sandbox_resumed __sandbox_wrap_trap \
         __sandbox_set_traps __sandbox_name_signal __sandbox_bad_signal __sandbox_list_traps
@@ -19,7 +20,7 @@ __sandbox_keep() {
         { eval "exec $1<&$__sandbox_copy"; } <&-
 }
 
-if (($# == 0)); then
+if (($# == 1)); then
         exec 75>&2 2>/dev/null 0<&3 3<&-
 fi
 __sandbox_keep 77
@@ -58,13 +59,15 @@ for __sandbox_name in HUP INT USR1 USR2 TERM; do
 done
 unset -v __sandbox_name BASH_EXECUTION_STRING
 
-if (($# == 0)); then
+if (($# == 1)); then
         __sandbox_token= __sandbox_status=0
+        set --
         # As in an interactive shell: a failing exec, which drops the EXIT trap, must not be the end.
         shopt -s expand_aliases execfail
         printf 'ready\n' >&77
 else
-        __sandbox_token=$1 __sandbox_status=$2 __sandbox_state=lost __sandbox_descriptor=${3##*/}
+        __sandbox_token=$2 __sandbox_status=$3 __sandbox_state=lost __sandbox_descriptor=${4##*/}
+        __sandbox_operation=${5-}
         set --
         builtin source /dev/fd/"$__sandbox_descriptor" || builtin :
         __sandbox_resumed || builtin :

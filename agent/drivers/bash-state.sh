@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# The seldom part of the bash driver: save and restore (agent/driver-protocol.h). With bash-list.sh it is the
-# here-document of a command that never runs, so that a shell's start does not parse it, and is read from the
-# shell's own command line when it is first needed.
+# The seldom part of the bash driver: save and restore (agent/driver-protocol.h). With bash-list.sh it is an argument
+# of its own, so that a shell's start does not parse it, and is read from the shell's own command line when it is
+# first needed.
 #
 # Save, list and show run in forks of the shell, which may be changed and may die of a reader that has gone.
 # No value is expanded but as a whole: a subscript in a nameref's target may hold a command.
@@ -150,16 +150,6 @@ __sandbox_save() {
                         __sandbox_skip "descriptor $__sandbox_descriptor" 'open files are not saved'
         done
         __sandbox_write_report true null "\"saved\":$__sandbox_saved," >"$2"
-}
-
-# Whether the user has opened it: those of the shell itself and of the driver are close-on-exec.
-__sandbox_is_open() {
-        builtin local REPLY
-        [[ -e /proc/$$/fdinfo/$1 ]] || builtin return 1
-        while builtin read -r && [[ $REPLY != flags:* ]]; do
-                builtin :
-        done </proc/$$/fdinfo/"$1"
-        ! ((${REPLY##*[!0-7]} & 02000000))
 }
 
 __sandbox_save_all() {

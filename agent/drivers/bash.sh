@@ -43,7 +43,9 @@ __sandbox_next() {
         # In posix mode trap cannot be a function.
         [[ -o posix ]] || builtin declare -F trap || __sandbox_wrap_trap
         __sandbox_report kept
-        [[ ! ${__sandbox_operation-} ]] || __sandbox_operated   # a restored break has left it
+        # A restored break has left it, or the shell has just been woken.
+        [[ ! ${__sandbox_operation-} ]] || __sandbox_operated "${__sandbox_gone-}"
+        __sandbox_gone=
         until __sandbox_receive || __sandbox_operate; do
                 builtin :
         done
@@ -106,6 +108,12 @@ __sandbox_receive() {
 # Does what is asked for besides turns. It has no token, so that signals mean nothing. Fails if that is all, and
 # otherwise leaves code to be run.
 __sandbox_operate() {
+        case $__sandbox_operation in
+        park*)
+                __sandbox_park
+                builtin return 1 ;;
+        wake*) __sandbox_wake ;;
+        esac
         builtin local __sandbox_paths
         __sandbox_paths=("${__sandbox_code%%$'\n'*}" "${__sandbox_code#*$'\n'}")
         __sandbox_paths[1]=${__sandbox_paths[1]%$'\n'}
@@ -136,22 +144,15 @@ __sandbox_apart() {
         builtin eval -- "builtin ${__sandbox_interrupt:-trap - INT}"
 }
 
-# Defines what else is needed (bash-state.sh), and does it, if there are arguments. It is read from the command line
-# by lines, because cutting up a long string takes bash too long.
+# Defines what else is needed (bash-state.sh), and does it, if there are arguments.
 __sandbox_learn() {
-        builtin local __sandbox_lines __sandbox_line
+        builtin local __sandbox_argv
         builtin enable alias cd declare jobs pushd pwd shopt umask unset
         builtin set +uH +o posix
         builtin shopt -u expand_aliases
         builtin shopt -s extglob interactive_comments extquote
-        builtin mapfile __sandbox_lines </proc/self/cmdline
-        for __sandbox_line in "${!__sandbox_lines[@]}"; do
-                [[ ${__sandbox_lines[__sandbox_line]} != '[[ __sandbox_seldom ]]'* ]] || builtin break
-        done
-        # What follows it is the end of the here-document and the name of the shell.
-        builtin printf -v __sandbox_line %s \
-                "${__sandbox_lines[@]:__sandbox_line+1:${#__sandbox_lines[@]}-__sandbox_line-3}"
-        builtin eval -- "$__sandbox_line"
+        builtin mapfile -t -d '' __sandbox_argv </proc/self/cmdline
+        builtin eval -- "${__sandbox_argv[6]}"
         (($# == 0)) || __sandbox_perform "$@"
 }
 
@@ -159,7 +160,7 @@ __sandbox_operated() {
         builtin local __sandbox_operation_done
         __sandbox_operation_done=${__sandbox_operation##* }
         __sandbox_operation=
-        builtin printf '\ndone %s 0 kept\n' "$__sandbox_operation_done" >&77 || __sandbox_end
+        builtin printf '\ndone %s %d kept\n' "$__sandbox_operation_done" "${1:-0}" >&77 || __sandbox_end
 }
 
 # Makes $? what it was at the end of the last turn.
@@ -217,7 +218,7 @@ __sandbox_resume() {
         # The next shell's is empty.
         [[ -v __sandbox_environment ]] || builtin mapfile -t -d '' __sandbox_environment </proc/self/environ
         __sandbox_traps=$(builtin trap -p)      # which <(…) does not know
-        __sandbox_replace "${__sandbox_argv[@]::6}" "$__sandbox_token" "$__sandbox_status" \
+        __sandbox_replace "${__sandbox_argv[@]::7}" "$__sandbox_token" "$__sandbox_status" \
                 <(__sandbox_write)
 } 2>/dev/null
 
@@ -261,7 +262,7 @@ __sandbox_write_state() {
                 [[ -v $__sandbox_name ]] || builtin printf 'builtin unset -v %s\n' "$__sandbox_name"
         done
         builtin unset -v POSIXLY_CORRECT BASH_EXECUTION_STRING __sandbox_text __sandbox_name \
-                __sandbox_state __sandbox_leaving __sandbox_argv __sandbox_code
+                __sandbox_state __sandbox_leaving __sandbox_argv __sandbox_code __sandbox_token __sandbox_operation
         builtin declare -p
         builtin alias -p
 
@@ -287,6 +288,7 @@ __sandbox_resumed() {
                 [[ ! ${__sandbox_actions[$__sandbox_name]-} ]] ||
                         builtin trap -- "${__sandbox_guards[$__sandbox_name]}" "$__sandbox_name"
         done
+        [[ $__sandbox_state == kept || ! $__sandbox_operation ]] || __sandbox_end
         __sandbox_report "$__sandbox_state"
 }
 

@@ -21,7 +21,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 DRIVERS = {
     "python": ("python.py", lambda text: ["/usr/bin/python3", "-I", "-c", text]),
-    "bash": ("bash.sh", lambda text: ["/usr/bin/bash", "--norc", "--noprofile", "-c", text, "bash"]),
+    "bash": ("bash.sh", lambda text: bash_command("/usr/bin/bash", text)),
     "node": ("node.js", lambda text: [os.environ.get("TEST_NODE", "/usr/bin/node"), "-e", text]),
 }
 PYTHON_PARTS = ("checkpoint", "seldom", "values")
@@ -32,6 +32,10 @@ ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "USER"
 def read(name):
     with open(os.path.join(ROOT, "agent", "drivers", name), encoding="utf-8") as f:
         return f.read()
+
+
+def bash_command(program, text):
+    return [program, "--norc", "--noprofile", "-c", text, "bash", read("bash-state.sh") + read("bash-list.sh")]
 
 
 def python_state():
@@ -50,9 +54,10 @@ def pending(fd):
 class Driver:
     """One interpreter process with its driver, restarted when it has died."""
 
-    def __init__(self, kind):
+    def __init__(self, kind, workspace=None):
         self.kind = kind
-        self.workspace = tempfile.mkdtemp(prefix="nix-sandbox-driver-")
+        self.borrowed = workspace
+        self.workspace = workspace or tempfile.mkdtemp(prefix="nix-sandbox-driver-")
         self.process = None
         self.start()
 
@@ -62,8 +67,7 @@ class Driver:
         if self.kind == "python":       # as agent/drivers.c puts them together
             text = "".join(f"{name.upper()} = r'''{read(f'python-{name}.py')}'''\n" for name in PYTHON_PARTS) + text
         if self.kind == "bash":
-            text = (f"{text}{read('bash-values.sh')}{read('bash-start.sh')}[[ __sandbox_seldom ]] || : <<'__sandbox_seldom'\n"
-                    f"{read('bash-state.sh')}{read('bash-list.sh')}__sandbox_seldom\n")
+            text += "".join(map(read, ("bash-values.sh", "bash-checkpoint.sh", "bash-start.sh")))
         if self.kind == "node":
             seldom = ", ".join(f"({read(f'node-{name}.js')})" for name in ("state", "restore", "list"))
             text = (f"({text})(({read('node-source.js')})(), ({read('node-output.js')})(), ({read('node-values.js')})(), "
@@ -75,6 +79,8 @@ class Driver:
 
         def child():
             os.setsid()
+            for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):  # as by nohup and &
+                signal.signal(ignored, signal.SIG_DFL)
             for n, fd in enumerate((null, out_w, err_w, theirs.fileno())):
                 os.dup2(fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 100), n)
                 os.set_inheritable(n, True)
@@ -92,6 +98,7 @@ class Driver:
         for fd in (self.control.fileno(), self.out, self.err):
             os.set_blocking(fd, False)
         self.lines, self.ready, self.loaded, self.values = b"", False, False, []
+        self.copy = None                # the last checkpoint that came as a text
 
     def send(self, data):
         self.control.setblocking(True)
@@ -171,6 +178,11 @@ class Driver:
                 assert words[1] == token
                 self.values.append((words[2], rest[:int(words[3])]))
                 rest = rest[int(words[3]):]
+            if len(words) == 3 and words[0] == "copy":
+                if len(rest) < int(words[2]):
+                    return None
+                self.copy = rest[:int(words[2])]
+                rest = rest[int(words[2]):]
             self.lines = rest
             if words == ["ready"]:
                 self.ready = True
@@ -194,7 +206,8 @@ class Driver:
             os.close(self.err)
             self.control.close()
             self.process = None
-        shutil.rmtree(self.workspace, ignore_errors=True)
+        if not self.borrowed:
+            shutil.rmtree(self.workspace, ignore_errors=True)
 
     def __enter__(self):
         return self

@@ -33,8 +33,7 @@ def re_any(*values):
 
 @pytest.fixture(autouse=True)
 def chosen_bash(monkeypatch):
-    monkeypatch.setitem(harness.DRIVERS, "bash", ("bash.sh", lambda text: [
-        BASH, "--norc", "--noprofile", "-c", text, "bash"]))
+    monkeypatch.setitem(harness.DRIVERS, "bash", ("bash.sh", lambda text: harness.bash_command(BASH, text)))
     yield
 
 

@@ -57,6 +57,18 @@ def test_short_turns_in_mode_auto(start):
     assert reply["state"] == "kept" and "A new python" in reply["notice"]
 
 
+def test_bash_that_is_replaced(start):
+    d = start()
+    d.run("x=1; mkdir d; cd d; sleep 50 & exec 5>f", "a")
+    reply = d.run("x=2; rm -r ../d; exec echo out", "a")
+    assert (reply["stdout"], reply["exit_code"], reply["state"]) == ("out\n", 0, "rolled_back")
+    for sentence in ("bash ended with code 0.", "after turn 1 again", "Descriptors that it had opened are closed.",
+                     "can no longer be waited for.", "it is in /workspace now"):
+        assert sentence in reply["notice"], reply
+    reply = d.run("echo $x; pwd", "a")
+    assert (reply["stdout"], reply["state"], reply["notice"]) == ("1\n/workspace\n", "kept", None)
+
+
 def test_a_long_turn_in_mode_auto(start):
     d = start()
     py(d, "import time; time.sleep(0.3); x = 1")

@@ -135,6 +135,46 @@ Test(checkpoint, nobody_else_is_killed_or_taken) {
         checkpoints_drop_all(&c);
 }
 
+Test(checkpoint, texts) {
+        Checkpoints c = { .texts = true, .max_bytes = 10 };
+        Checkpoint k;
+
+        for (c.asked_turn = 1; c.asked_turn <= 6; c.asked_turn++)
+                cr_assert_eq(checkpoints_add_text(&c, "four", 4), 0);
+        cr_assert(c.n == CHECKPOINTS_MAX && c.copies[0].turn == 3);
+        checkpoints_limit_memory(&c, getpid());
+        cr_assert(c.n == 2 && c.copies[0].turn == 5);
+
+        /* Making one is all that it costs. */
+        checkpoints_paid(&c, 5 * MSEC, true);
+        cr_assert_eq(c.cost_usec, 5 * MSEC);
+
+        cr_assert_eq(checkpoints_take(&c, &k), 0);
+        cr_assert(k.turn == 6 && k.pid == 0 && buffer_size(&k.text) == 4 && !memcmp(buffer_data(&k.text), "four", 4));
+        buffer_done(&k.text);
+        checkpoints_drop_all(&c);
+        cr_assert_eq(checkpoints_take(&c, &k), -ENOENT);
+}
+
+Test(checkpoint, before_dangerous_code) {
+        Checkpoints c = { .texts = true, .mode = CHECKPOINTS_AUTO };
+
+        cr_assert_not(checkpoints_wanted(&c)); /* no state yet */
+        c.state_turn = 2;
+        cr_assert(checkpoints_wanted(&c));
+        c.asked = true;
+        cr_assert_not(checkpoints_wanted(&c));
+        c.asked = false;
+        c.asked_turn = 2;
+        cr_assert_eq(checkpoints_add_text(&c, "x", 1), 0);
+        cr_assert_not(checkpoints_wanted(&c));
+        c.state_turn = 3;
+        cr_assert(checkpoints_wanted(&c));
+        c.mode = CHECKPOINTS_NEVER;
+        cr_assert_not(checkpoints_wanted(&c));
+        checkpoints_drop_all(&c);
+}
+
 Test(checkpoint, event) {
         Checkpoints c = { .n = 2, .copies = { { .turn = 3 }, { .turn = 5 } } };
         Buffer frames = {};

@@ -29,6 +29,26 @@ static void expect(Interpreter *i, int fd, const char *const parts[], size_t n) 
                 }
 }
 
+Test(interpreter, code_that_may_end_it) {
+        static const char *const dangerous[] = { "exec ls", "x; exec 2>&1", "kill -9 $$", "(exec a)", "a&&exec b",
+                                                 "sleep 1\nkill $!", "exec", "{ kill 1; }",
+                                                 "bash -c 'kill -9 $PPID'" };
+        static const char *const harmless[] = { "", "find . -exec ls {} +", "executor", "x=exec1", "pkill x", "kill_it",
+                                                "docker-exec", "echo 'it.exec'" };
+        Interpreter table[INTERPRETERS_MAX], *i;
+
+        interpreters_init(table, NULL);
+        i = interpreter_find(table, "bash");
+        for (size_t k = 0; k < ELEMENTSOF(dangerous); k++)
+                cr_assert(interpreter_may_end(i, dangerous[k], strlen(dangerous[k])), "%s", dangerous[k]);
+        for (size_t k = 0; k < ELEMENTSOF(harmless); k++)
+                cr_assert_not(interpreter_may_end(i, harmless[k], strlen(harmless[k])), "%s", harmless[k]);
+        /* No end of string is needed, or looked past. */
+        cr_assert(interpreter_may_end(i, "exec ls", 4));
+        cr_assert_not(interpreter_may_end(i, "exec ls", 3));
+        cr_assert_not(interpreter_may_end(interpreter_find(table, "python"), "exec ('x')", 10));
+}
+
 /* The socket takes less than the text that python's driver is sent first: nothing may overtake what is left of it. */
 Test(interpreter, commands_need_their_text) {
         Interpreter table[INTERPRETERS_MAX], *i;

@@ -51,6 +51,42 @@ static void feed(ReportReader *reader, const char *data, size_t size, size_t ste
         }
 }
 
+static unsigned copies, copies_kept;
+
+static void count_copies(const Report *report) {
+        if (report->kind != REPORT_COPY)
+                return;
+        copies++;
+        copies_kept += report->size > 0;
+}
+
+Test(report, copy) {
+        static char large[DRIVER_COPY_MAX + 1];
+        Report report;
+        char line[64];
+
+        cr_assert_eq(next_of("copy " TOKEN " 6\nready\n", &report), 1);
+        cr_assert(report.kind == REPORT_COPY && streq(report.token, TOKEN) && report.size == 6);
+        cr_assert_eq(next_of("copy " TOKEN " 7\nready\n", &report), 0);
+        cr_assert_eq(next_of("copy " TOKEN " x\n", &report), -EBADMSG);
+        cr_assert_eq(next_of("copy short 0\nready\n", &report), 1);
+        cr_assert(report.kind == REPORT_COPY && report.size == 0);
+
+        /* One that is too large is read, and costs no memory. */
+        for (size_t size = DRIVER_COPY_MAX; size <= DRIVER_COPY_MAX + 1; size++) {
+                ReportReader r = {};
+
+                (void) snprintf(line, sizeof(line), "copy " TOKEN " %zu\n", size);
+                feed(&r, line, strlen(line), 1000, count_copies);
+                feed(&r, large, size - 1, 100000, count_copies);
+                cr_assert_eq(r.value.allocated > DRIVER_COPY_MAX / 2, size == DRIVER_COPY_MAX);
+                feed(&r, large, 1, 1, count_copies);
+                feed(&r, "ready\n", 6, 1, count_copies);
+                report_reader_done(&r);
+        }
+        cr_assert(copies == 2 && copies_kept == 1);
+}
+
 Test(report, kinds) {
         Report report;
 
