@@ -18,21 +18,24 @@ typedef struct Found {
 } Found;
 
 static void check_report(const Report *r) {
+        size_t token = strlen(r->token);
+
         if (r->kind == REPORT_READY)
                 return;
 
-        if (r->kind == REPORT_VALUE) {
-                assert_se(r->size <= (r->value_kind < 0 ? 0 : agent_value_max(r->value_kind)));
-                assert_se(strlen(r->token) == DRIVER_TOKEN_LENGTH || !*r->token);
-        } else {
-                if (r->kind == REPORT_PARKED)
-                        assert_se(r->pid > 1);
-                else
-                        assert_se(r->kind == REPORT_DONE && r->status >= 0 && r->status <= 255);
-                assert_se(strlen(r->token) == DRIVER_TOKEN_LENGTH);
-        }
+        assert_se(token == DRIVER_TOKEN_LENGTH ||
+                  (token == 0 && (r->kind == REPORT_VALUE || r->kind == REPORT_COPY)));
         for (const char *p = r->token; *p; p++)
                 assert_se(*p > ' ' && *p <= '~');
+
+        if (r->kind == REPORT_VALUE)
+                assert_se(r->size <= (r->value_kind < 0 ? 0 : agent_value_max(r->value_kind)));
+        else if (r->kind == REPORT_COPY)
+                assert_se(r->size <= DRIVER_COPY_MAX);
+        else if (r->kind == REPORT_PARKED)
+                assert_se(r->pid > 1);
+        else
+                assert_se(r->kind == REPORT_DONE && r->status >= 0 && r->status <= 255);
 }
 
 /* Takes out all reports that are complete. */
