@@ -18,6 +18,7 @@ PROGRAMS = ("sandboxd", "sandbox-agent", "sandbox-snapshot", "sandboxctl", "nix-
 NOBODY = 65534
 WAIT = 30.0
 I = "io.nixsandbox."
+HOLD = "until [ -e go ]; do sleep 0.01; done; rm go; "  # a turn of bash that is not over before Client.release()
 
 
 def others_reach(path):
@@ -205,7 +206,30 @@ class Client:
         return self.show(session)["state"]
 
     def wait_busy(self, session, busy=True):
-        return wait_for(lambda: self.show(session)["busy"] == busy)
+        """Until a turn of it runs, or none; it need not have been made yet."""
+        def reached():
+            try:
+                shown = self.show(session)
+            except VarlinkError as e:
+                if not busy or e.name != "NoSuchSession":
+                    raise
+                return False
+            return shown["busy"] == busy and shown["state"] != "starting"
+        return wait_for(reached)
+
+    def wait_queued(self, session, n):
+        return wait_for(lambda: self.show(session)["queued"] == n)
+
+    def settle(self):
+        """Until the daemon has taken in all that was sent to it so far. Without that, what comes on two connections is
+        served in any order."""
+        with self.link() as link:
+            for _ in range(2):  # the first may be served before what came at the same time
+                link.call("GetVersion")
+
+    def release(self, session):
+        """Lets the code go on that waits for it: HOLD."""
+        self.call("Put", session=session, project=self.project, path="go", offset=0, data="", last=True)
 
     def events(self, session=None):
         """Words, of one session id."""

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from daemonlib import ROOT, VarlinkError, memory_kilobytes, together, wait_for
+from daemonlib import HOLD, ROOT, VarlinkError, memory_kilobytes, wait_for
 
 SHOW = {"id": str, "name": str, "uid": int, "project": str, "project_mode": str, "environment": str, "interpreters": list, "state": str,
         "busy": bool, "queued": int, "turns": int, "created_usec": int, "idle_usec": int, "turn_usec": int,
@@ -138,10 +138,17 @@ def test_show_and_list(daemon, name):
 
 def test_turns_wait_in_order(daemon, name):
     daemon.run("x = []", name, env="python")
-    links = [daemon.begin(f"import time; time.sleep(0.02); x.append({i}); print(x)", name, env="python") for i in range(5)]
+    links = []
+    with daemon.begin(HOLD, name):
+        daemon.wait_busy(name)
+        for i in range(5):
+            links.append(daemon.begin(f"import time; time.sleep(0.02); x.append({i}); print(x)", name, env="python"))
+            daemon.wait_queued(name, i + 1)
+        daemon.release(name)
+        daemon.wait_busy(name, False)
     for i, link in enumerate(links):
         reply = link.answer()
-        assert reply["stdout"] == f"{list(range(i + 1))}\n" and reply["turn"] == i + 2
+        assert reply["stdout"] == f"{list(range(i + 1))}\n" and reply["turn"] == i + 3
         link.close()
 
 
@@ -149,7 +156,7 @@ def test_queue_is_bounded(daemon, name):
     links = [daemon.begin("sleep 100", name)]
     daemon.wait_busy(name)
     links += [daemon.begin("true", name) for _ in range(64)]
-    wait_for(lambda: daemon.show(name)["queued"] == 64)
+    daemon.wait_queued(name, 64)
     error = daemon.refused("Run", code="true", session=name, project="/test")
     assert error.name == "Busy" and "64 turns" in error.message
     daemon.call("Kill", session=name)
@@ -181,8 +188,9 @@ def test_timeout_is_of_the_turn(daemon, name):
     assert daemon.run("sleep 0.3; echo ok", name)["stdout"] == "ok\n"
 
 
-def test_output_in_pieces(daemon):
-    with daemon.begin("for i in 1 2 3; do echo $i; sleep 0.05; echo e$i >&2; done; printf '\\0\\377'", _more=True) as link:
+def test_output_in_pieces(daemon, name):
+    """As it comes: the code goes on when its last piece is here."""
+    with daemon.begin(f"for i in 1 2 3; do echo $i; {HOLD} echo e$i >&2; done; printf '\\0\\377'", name, _more=True) as link:
         pieces = {"stdout": "", "stderr": ""}
         n = 0
         while (message := link.receive()).get("continues"):
@@ -190,6 +198,8 @@ def test_output_in_pieces(daemon):
             output = message["parameters"]["output"]
             pieces[output["stream"]] += output["text"]
             n += 1
+            if output["text"] in ("1\n", "2\n", "3\n"):
+                daemon.release(name)
     reply = message["parameters"]
     assert n >= 4
     assert pieces["stdout"] == reply["stdout"] == "1\n2\n3\n\0\ufffd"
@@ -224,10 +234,12 @@ def test_long_output_is_kept_in_a_file(daemon, name):
 # Early answers and Wait
 
 def test_early_answer_and_wait(daemon, name):
-    early = daemon.run("echo a; sleep 0.4; echo b", name, answer_after_ms=150)
-    assert early["exit_code"] is None and early["stdout"] == "a\n" and 100 < early["duration_ms"] < 5000
+    daemon.run("true", name)  # its start is not of the time after which is answered
+    early = daemon.run(f"echo a; {HOLD} echo b", name, answer_after_ms=500)
+    assert early["exit_code"] is None and early["stdout"] == "a\n" and 100 < early["duration_ms"] < 20000
     again = daemon.call("Wait", session=name, project="/test", answer_after_ms=0)
     assert again["exit_code"] is None and again["turn"] == early["turn"]
+    daemon.release(name)
     last = daemon.call("Wait", session=name, project="/test")
     assert last["exit_code"] == 0 and last["stdout"] == "a\nb\n" and last["turn"] == early["turn"]
     error = daemon.refused("Wait", session=name, project="/test")
@@ -242,7 +254,7 @@ def test_wait_for_a_finished_turn(daemon, name):
 
 
 def test_wait_by_id_without_a_session(daemon):
-    early = daemon.run("sleep 0.3; echo done; exit 4", answer_after_ms=10)
+    early = daemon.run("sleep 0.3; echo done; exit 4", answer_after_ms=0)
     assert early["session"] is None
     last = daemon.call("Wait", session=early["id"])
     assert last["stdout"] == "done\n" and last["exit_code"] == 4
@@ -256,30 +268,42 @@ def test_parked_sandbox_waits_for_its_caller(daemon):
 
 
 def test_two_wait_for_one_turn(daemon, name):
-    daemon.run("sleep 0.3; echo x", name, answer_after_ms=0)
-    a, b = together(*[lambda: daemon.call("Wait", session=name)] * 2)
-    assert a == b and a["stdout"] == "x\n"
+    daemon.run(HOLD + "echo x", name, answer_after_ms=0)
+    with daemon.link() as first, daemon.link() as second:
+        for link in (first, second):
+            link.send("Wait", session=name)
+        daemon.settle()
+        daemon.release(name)
+        a = first.answer()
+        assert a == second.answer() and a["stdout"] == "x\n"
 
 
 def test_wait_beside_the_caller(daemon, name):
-    link = daemon.begin("sleep 0.3; echo x", name)
-    daemon.wait_busy(name)
-    assert daemon.call("Wait", session=name) == link.answer()
-    link.close()
+    with daemon.begin(HOLD + "echo x", name) as link, daemon.link() as other:
+        daemon.wait_busy(name)
+        other.send("Wait", session=name)
+        daemon.settle()
+        daemon.release(name)
+        assert other.answer() == link.answer()
     assert daemon.refused("Wait", session=name).name == "NoSuchTurn"
 
 
 def test_only_who_asked_for_it_is_answered_early(daemon, name):
-    with daemon.begin("sleep 0.5; echo x", name) as link:
+    with daemon.begin(HOLD + "echo x", name) as link:
         daemon.wait_busy(name)
         assert daemon.call("Wait", session=name, answer_after_ms=50)["exit_code"] is None
+        daemon.release(name)
         assert link.answer()["exit_code"] == 0
 
 
 def test_waiter_that_goes_away_stops_nothing(daemon, name):
-    daemon.run("sleep 0.4; echo x", name, answer_after_ms=0)
+    daemon.run(HOLD + "echo x", name, answer_after_ms=0)
     with daemon.link() as link:
         link.send("Wait", session=name)
+        daemon.settle()
+    daemon.settle()
+    assert daemon.call("Wait", session=name, answer_after_ms=0)["exit_code"] is None
+    daemon.release(name)
     assert daemon.call("Wait", session=name)["stdout"] == "x\n"
 
 
@@ -290,10 +314,11 @@ def test_wait_without_a_turn(daemon, name):
 
 
 def test_early_answer_while_it_waits_in_the_queue(daemon, name):
-    with daemon.begin("sleep 0.5", name) as link:
+    with daemon.begin(HOLD, name) as link:
         daemon.wait_busy(name)
         early = daemon.run("echo second", name, answer_after_ms=50)
         assert early["exit_code"] is None and early["turn"] == 0 and early["duration_ms"] == 0
+        daemon.release(name)
         link.answer()
     daemon.wait_busy(name, False)
     assert daemon.call("Wait", session=name)["stdout"] == "second\n"
@@ -319,7 +344,7 @@ def test_interrupt_leaves_the_queue(daemon, name):
     first = daemon.begin("sleep 60", name)
     daemon.wait_busy(name)
     second = daemon.begin("echo next", name)
-    wait_for(lambda: daemon.show(name)["queued"] == 1)
+    daemon.wait_queued(name, 1)
     assert daemon.call("Interrupt", session=name)["interrupted"]
     assert first.answer()["exit_code"] == 130
     assert second.answer()["stdout"] == "next\n"

@@ -223,6 +223,7 @@ def test_peers_that_never_read(daemon, session):
 def test_caller_that_does_not_read_its_output(daemon, session):
     before = memory_kilobytes(daemon.pid)
     links = [daemon.begin("head -c 5000000 /dev/urandom; head -c 5000000 /dev/urandom >&2", _more=True) for _ in range(4)]
+    daemon.settle()
     wait_for(lambda: not [s for s in daemon.call("List")["sessions"] if s["busy"]])
     assert daemon.run("echo x", session)["stdout"] == "x\n"
     assert memory_kilobytes(daemon.pid) < before + len(links) * 8 * 1024

@@ -166,7 +166,7 @@ def test_back_waits_for_the_turn(start):
     d = start(ALWAYS)
     py(d, "import time; x = 1")
     py(d, "x = 2")
-    with d.begin("time.sleep(0.5); x = 3", "s", "python") as link:
+    with d.begin("time.sleep(2); x = 3", "s", "python") as link:
         d.wait_busy("s")
         assert d.call("Rollback", session="s")["turn"] == 2
         assert link.answer()["exit_code"] == 0

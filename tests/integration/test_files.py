@@ -161,6 +161,7 @@ def test_session_that_ends_while_files_move(daemon, name):
         reader.send("Get", _more=True, session=name, project=daemon.project, path="big")
         reader.answer()
         send_piece(daemon, writer, name, "f", b"x" * 200000, last=False)     # it waits for the reader
+        daemon.settle()
         daemon.call("Kill", session=name, project=daemon.project)
         for link in (reader, writer):
             with pytest.raises(VarlinkError) as e:

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from daemonlib import (NOBODY, Daemon, Link, VarlinkError, alive, as_user, cgroups_named, descendants, public_directory, removed,
+from daemonlib import (HOLD, NOBODY, Daemon, Link, VarlinkError, alive, as_user, cgroups_named, descendants, public_directory, removed,
                        stat_of, tree_name, wait_for)
 
 
@@ -41,7 +41,8 @@ def test_kill_removes_everything(daemon, name):
 
 def test_kill_while_a_turn_runs_and_others_wait(daemon, name):
     links = [daemon.begin("sleep 60", name) for _ in range(3)]
-    wait_for(lambda: daemon.call("List")["sessions"] and daemon.show(name)["queued"] == 2)
+    daemon.wait_busy(name)
+    daemon.wait_queued(name, 2)
     sid = daemon.show(name)["id"]
     daemon.call("Kill", session=name)
     for link in links:
@@ -75,9 +76,10 @@ def test_killed_by_two_at_once(daemon, name):
     with daemon.link() as a, daemon.link() as b:
         for link in (a, b):
             link.send("Kill", session=name)
-        assert a.answer() == {"id": sid}
-        message = b.receive()
-        assert message.get("parameters") == {"id": sid} or message["error"].endswith(("NoSuchSession", "SessionEnded"))
+        messages = [link.receive() for link in (a, b)]
+    ended = [m for m in messages if m.get("parameters") == {"id": sid}]
+    assert ended, messages
+    assert all(m["error"].endswith(("NoSuchSession", "SessionEnded")) for m in messages if m not in ended)
 
 
 def test_killer_that_goes_away(daemon, name):
@@ -133,13 +135,14 @@ def test_caller_leaves_in_a_turn(daemon, name):
 
 
 def test_caller_leaves_the_queue(daemon, name):
-    first = daemon.begin("sleep 0.4; echo first", name)
+    first = daemon.begin(HOLD + "echo first", name)
     daemon.wait_busy(name)
     second = daemon.begin("echo never >> f", name)
     third = daemon.begin("cat f || echo none", name)
-    wait_for(lambda: daemon.show(name)["queued"] == 2)
+    daemon.wait_queued(name, 2)
     second.close()
-    wait_for(lambda: daemon.show(name)["queued"] == 1)
+    daemon.wait_queued(name, 1)
+    daemon.release(name)
     assert first.answer()["stdout"] == "first\n"
     assert third.answer()["stdout"] == "none\n"
 
@@ -155,7 +158,7 @@ def test_caller_without_a_session_leaves(daemon):
 
 def test_caller_that_was_answered_early_may_leave(daemon, name):
     with daemon.link() as link:
-        daemon.begin("sleep 0.3; echo on", name, link=link, answer_after_ms=10)
+        daemon.begin("sleep 0.3; echo on", name, link=link, answer_after_ms=0)
         assert link.answer()["exit_code"] is None
     assert daemon.call("Wait", session=name)["stdout"] == "on\n"
 
@@ -199,7 +202,7 @@ def test_kill_while_frozen(daemon, name):
 
 
 def test_standby_and_back(start):
-    d = start({"session": {"standby_after_seconds": 0.2}})
+    d = start({"session": {"standby_after_seconds": 1}})  # so long it is seen awake
     need_cgroups(d, "freezer")
     sid = d.run("x=1", "a")["id"]
     wait_for(lambda: d.state("a") == "standby")
@@ -221,13 +224,16 @@ def test_standby_and_back(start):
 
 @pytest.mark.parametrize("key, event", [("standby_after_seconds", "frozen"), ("idle_timeout_seconds", "torn_down")])
 def test_a_turn_is_no_idleness(start, key, event):
-    d = start({"session": {key: 0.2}})
+    d = start({"session": {key: 0.4}})
     if event == "frozen":
         need_cgroups(d, "freezer")
     d.run("true", "a")  # what is timed after it falls into the next turn
-    sid = d.run("sleep 0.7; echo x", "a")["id"]
-    assert event not in d.events(sid)
-    wait_for(lambda: event in d.events(sid))
+    sid = d.run("sleep 1; echo x", "a")["id"]
+    wait_for(lambda: event in d.events(sid)[-2:])
+    story = d.events(sid)
+    last = len(story) - 1 - story[::-1].index("exec_turn")
+    assert event not in story[:last] or "thawed" in story[:last], "only between the turns, and woken for the second"
+    assert event in story[last:]
 
 
 def test_turns_in_the_moment_of_standby(start):
@@ -302,10 +308,10 @@ def test_memory_of_a_user_is_capped(start):
 
 def test_connections_of_a_user_are_capped(start):
     d = start({"user": {"max_connections": 4}})
-    wait_for(lambda: d.call("GetVersion"))
-    links = [d.link() for _ in range(4)]
-    for link in links:
-        link.call("GetVersion")
+    links = []
+    for _ in range(4):  # each before the next: then those that have closed before are not counted any more
+        links.append(d.link())
+        links[-1].call("GetVersion")
     with d.link() as fifth:
         with contextlib.suppress(OSError):
             fifth.send("GetVersion")
@@ -406,12 +412,10 @@ def test_no_new_session_while_it_stops(start):
     for t in threads:
         t.start()
     wait_for(lambda: answers)
-    began = time.monotonic()
     try:
-        assert d.end() == 0
+        assert d.end(30) == 0, "a session that had been made would hold it up for a minute"
     finally:
         stop.set()
-    assert time.monotonic() - began < 8
     for t in threads:
         t.join()
     for link in links:

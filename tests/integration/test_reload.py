@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from daemonlib import Daemon, VarlinkError, alive, descendants, public_directory, removed, stat_of, wait_for
+from daemonlib import HOLD, Daemon, VarlinkError, alive, descendants, public_directory, removed, stat_of, wait_for
 from managerlib import Service
 from test_lifecycle import need_cgroups
 
@@ -109,10 +109,11 @@ def test_bad_configuration_is_refused(service, config):
     d = service({})
     d.run("x=1", "a")
     configure(d, config)
-    link = d.begin("sleep 0.5; echo done", "a")
+    link = d.begin(HOLD + "echo done", "a")
     d.wait_busy("a")
     d.reload()
     assert "Reload refused" in d.log() and d.log().count(" serves ") == 1
+    d.release("a")
     assert link.answer()["stdout"] == "done\n"
     link.close()
     configure(d, {})

@@ -3,12 +3,10 @@
 import json
 import os
 import subprocess
-import threading
-import time
 
 import pytest
 
-from daemonlib import VarlinkError, wait_for
+from daemonlib import VarlinkError
 
 
 def variables(daemon, session, interpreter=None):
@@ -77,26 +75,27 @@ def test_frozen(daemon, name):
 
 
 def test_waits_for_the_turn_and_holds_the_next(daemon, name):
-    daemon.run("x=1", name)
-    first = daemon.begin("sleep 1; x=2", name)
-    wait_for(lambda: daemon.show(name)["busy"])
-    seen = []
-    asker = threading.Thread(target=lambda: seen.append(variable(daemon, name, "x")["text"]))
-    asker.start()
-    time.sleep(0.2)
-    assert not seen
-    assert daemon.run("x=3; echo $x", name)["stdout"] == "3\n"
-    asker.join()
-    assert first.answer()["exit_code"] == 0
-    assert "2" in seen[0], "after the turn that ran, before the one that waited"
-    first.close()
+    daemon.run("x = 1", name, "python")
+    code = "import time\ntry:\n    print('on', flush=True)\n    time.sleep(60)\nexcept KeyboardInterrupt:\n    x = 2"
+    with daemon.begin(code, name, "python", _more=True) as first, daemon.link() as asker:
+        assert first.answer()["output"]["text"] == "on\n"
+        asker.send("Variable", session=name, project=daemon.project, name="x")
+        daemon.settle()
+        with daemon.begin("x = 3; print(x)", name, "python") as second:
+            daemon.wait_queued(name, 1)
+            assert asker.quiet()
+            daemon.call("Interrupt", session=name, project=daemon.project)
+            assert first.answer()["exit_code"] == 130
+            assert asker.answer()["variable"]["text"] == "2", "after the turn that ran, before the one that waited"
+            assert second.answer()["stdout"] == "3\n"
 
 
 def test_client_that_goes_away(daemon, name):
     daemon.run("x=1", name)
     with daemon.begin("sleep 2", name), daemon.link() as link:
+        daemon.wait_busy(name)
         link.send("Variables", session=name, project=daemon.project)
-        time.sleep(0.1)
+        daemon.settle()
         link.close()
         assert variable(daemon, name, "x")["name"] == "x"
 
@@ -104,14 +103,13 @@ def test_client_that_goes_away(daemon, name):
 def test_session_that_ends(daemon, name):
     daemon.run("x=1", name)
     with daemon.begin("sleep 60", name), daemon.link() as link:
-        wait_for(lambda: daemon.show(name)["busy"])
+        daemon.wait_busy(name)
         link.send("Variables", session=name, project=daemon.project)
-        time.sleep(0.1)
+        daemon.settle()
         daemon.call("Kill", session=name, project=daemon.project)
         with pytest.raises(VarlinkError) as e:
             link.answer()
         assert e.value.name == "SessionEnded"
-
 
 
 def test_many_variables_and_long_ones(daemon, name):
