@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Checkpoints through the daemon: what a reply says, limits, standby, a daemon that crashes."""
 import os
+import re
 import time
 
 import pytest
@@ -50,8 +51,12 @@ def test_a_loop_that_nothing_stops(start):
 
 def test_short_turns_in_mode_auto(start):
     d = start()
-    py(d, "x = 1")
-    reply = py(d, EXIT)
+    for _ in range(10):  # on a busy machine a turn may take long, and pay
+        py(d, "x = 1")
+        reply = py(d, EXIT)
+        if reply["state"] == "lost":
+            break
+        d.call("Kill", session="s")
     assert reply["state"] == "lost" and "too short" in reply["notice"] and '"always"' in reply["notice"]
     reply = py(d, "1")
     assert reply["state"] == "kept" and "A new python" in reply["notice"]
@@ -74,8 +79,9 @@ def test_a_long_turn_in_mode_auto(start):
     py(d, "import time; time.sleep(0.3); x = 1")
     py(d, "x = 2")
     reply = py(d, EXIT)
-    assert reply["state"] == "rolled_back" and "after turn 1 again" in reply["notice"]
-    assert py(d, "x")["stdout"] == "1\n"
+    turn = re.search(r"after turn (\d) again", reply["notice"])[1]
+    assert reply["state"] == "rolled_back" and turn in ("1", "2"), "the second one pays only on a busy machine"
+    assert py(d, "x")["stdout"] == f"{turn}\n"
 
 
 def test_mode_never(start):
