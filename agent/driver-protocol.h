@@ -58,7 +58,7 @@
  * When the agent has given up, the FIFOs vanish and what is written meets EPIPE. A copy that takes too long is killed,
  * and so is a driver that restores; one that saves is left alone.
  *
- * Checkpoints (not of node). These two may stand before an execute that is sent without waiting for their "done".
+ * Checkpoints (not of node). These two may stand before other commands, which do not wait for their "done".
  *     park     MODE, auto or always    makes one of the state of now. It comes before "done", whose status is 0 or a
  *                              PARK_*. python forks a copy that waits, in a session of its own, and as a child of
  *                              pid 1: "parked" names it and carries one end of a socketpair by SCM_RIGHTS. bash

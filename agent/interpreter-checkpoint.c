@@ -33,14 +33,13 @@ int interpreter_wake(Interpreter *i, Checkpoint *checkpoint, char ret_token[DRIV
         _cleanup_(buffer_done) Buffer text = checkpoint->text;
         int r;
 
-        assert(i->pid == 0);
-
         checkpoint->text = (Buffer) {};
         if (i->checkpoints.texts) {
-                r = interpreter_start(i);
+                r = i->pid == 0 ? interpreter_start(i) : 0;
                 if (r < 0)
                         return r;
         } else {
+                assert(i->pid == 0);
                 i->pid = checkpoint->pid;
                 i->control = TAKE_FD(checkpoint->channel);
         }
@@ -54,6 +53,30 @@ void interpreter_awake(Interpreter *i, uint64_t turn) {
         i->lost = false;
         i->checkpoints.state_turn = turn;
         i->checkpoints.due = true;
+}
+
+int interpreter_revive(Interpreter *i) {
+        Checkpoint checkpoint;
+        int r;
+
+        if (i->checkpoints.n == 0)
+                return -ESRCH;
+        /* First, so that a limit that is reached costs no checkpoint. */
+        r = i->checkpoints.texts ? interpreter_start(i) : 0;
+        if (r < 0)
+                return r == -ENOMEM ? -EAGAIN : r;
+        if (checkpoints_take(&i->checkpoints, &checkpoint) < 0)
+                return -ESRCH;
+
+        r = interpreter_wake(i, &checkpoint, i->revival.token);
+        if (r < 0) {
+                if (i->pid > 0)
+                        interpreter_kill(i);
+                return r;
+        }
+        interpreter_awake(i, checkpoint.turn);
+        i->revival.turn = checkpoint.turn;
+        return interpreter_ask_checkpoint(i);
 }
 
 void interpreters_on_death(Interpreter table[INTERPRETERS_MAX], pid_t pid) {

@@ -190,6 +190,7 @@ void interpreter_ended(Interpreter *i) {
         i->control = safe_close(i->control);
         i->passed_fd = safe_close(i->passed_fd);
         checkpoints_forget_request(&i->checkpoints);
+        i->revival = (Revival) {};
         report_reader_done(&i->reports);
         buffer_done(&i->unsent);
 }

@@ -30,6 +30,13 @@ typedef struct OutputPipe {
         Output output;
 } OutputPipe;
 
+/* A checkpoint that has gone on between turns. */
+typedef struct Revival {
+        uint64_t turn;                  /* whose state it has; 0: none, or the next turn was told */
+        unsigned gone;                  /* what that does not have: WAKE_* */
+        char token[DRIVER_TOKEN_LENGTH + 1];    /* of "wake"; "": it has answered */
+} Revival;
+
 typedef struct Interpreter {
         const InterpreterKind *kind;
         pid_t pid;                      /* also its process group and session; 0: no process */
@@ -43,6 +50,7 @@ typedef struct Interpreter {
         Buffer unsent;                  /* what the control socket did not take */
         int passed_fd;                  /* the descriptor that came last and nobody has asked for; -EBADF: none */
         Checkpoints checkpoints;
+        Revival revival;
         OutputPipe pipes[_INTERPRETER_STREAM_MAX];
 } Interpreter;
 
@@ -55,6 +63,10 @@ const char *interpreter_name(const Interpreter *i);
 /* Whether there is a driver that takes commands. */
 static inline bool interpreter_is_live(const Interpreter *i) {
         return i->pid > 0 && i->ready && !i->killed;
+}
+/* Whether it has a state, or had one, so that something is to be said of it. */
+static inline bool interpreter_has_begun(const Interpreter *i) {
+        return i->ready || i->lost;
 }
 
 /* Starts its process. Errors as launch_process() has them. */
@@ -70,10 +82,15 @@ bool interpreter_may_end(const Interpreter *i, const char *code, size_t size);
 /* Asks for a checkpoint of the present state. Where there is no process that can be asked, nothing happens. */
 int interpreter_ask_checkpoint(Interpreter *i);
 /* Puts a checkpoint, which it takes, into the place of a process that has ended, and says "wake" with a new
- * token. Errors as those of interpreter_command(), and, without a process, of interpreter_start(). When it has
- * answered, it is the interpreter. */
+ * token. One that is a text goes to a process that has just been started, if there is one. Errors as those of
+ * interpreter_command(), and, without a process, of interpreter_start(). When it has answered, it is the
+ * interpreter. */
 int interpreter_wake(Interpreter *i, Checkpoint *checkpoint, char ret_token[DRIVER_TOKEN_LENGTH + 1]);
 void interpreter_awake(Interpreter *i, uint64_t turn);
+/* There is no process, and no turn runs: the newest checkpoint goes on, and the next turn is to tell so. It is live at
+ * once, its commands wait until it is awake. -ESRCH: there is none; -EAGAIN: there is no room for a process; else
+ * errors as those of interpreter_wake(). */
+int interpreter_revive(Interpreter *i);
 
 /* A process has ended and is about to be reaped: was it a checkpoint, it is none any more. */
 void interpreters_on_death(Interpreter table[INTERPRETERS_MAX], pid_t pid);

@@ -27,6 +27,13 @@ static void part_give_up(Part *p, const char *why) {
         p->gave_up = true;
 }
 
+static void part_refused(Part *p, int error) {
+        if (error == ESRCH)
+                part_report_fail(&p->result, "its process has ended, and there is no checkpoint of it");
+        else
+                part_report_fail(&p->result, "it cannot be asked: %s", strerrordesc_np(error));
+}
+
 /* The report is there to its end, and nobody is busy with the part any more. */
 static bool part_is_reported(const Part *p) {
         return p->report < 0 && (!part_has_driver(p) || p->answered || p->ended);
@@ -50,11 +57,11 @@ static void part_on_talk(Part *p) {
                         p->answered = true;
                 else if (m.verb == TALK_LATE)
                         part_give_up(p, "it did not answer in time");
-                else if (m.verb == TALK_REFUSED) {
-                        part_report_fail(&p->result, "it cannot be asked: %s", strerrordesc_np(m.error));
+                else {
+                        if (m.verb == TALK_REFUSED)
+                                part_refused(p, m.error);
                         p->ended = true;
-                } else
-                        p->ended = true;
+                }
         }
         if (r < 0)
                 p->ended = true;

@@ -87,7 +87,7 @@ static int save_all(const StateWork *w, int channel, unsigned *ret_parts) {
         int r = 0;
 
         for (unsigned k = INTERPRETERS_MAX; r >= 0 && k-- > 0;)
-                if (interpreter_is_live(&w->interpreters[k])) {
+                if (interpreter_has_begun(&w->interpreters[k])) {
                         r = save_driver(w, channel, k);
                         n++;
                 }

@@ -50,7 +50,16 @@ static int state_append_payload(const State *s, Buffer *b) {
         return buffer_printf(b, "%s\n%s\n", state.text, report.text);
 }
 
-/* Negative errno: it cannot be asked. A restore starts what does not run yet; its command waits in the socket. */
+/* Its command may wait in the socket. -ESRCH: there is none. */
+static int state_provide_interpreter(const State *s, Interpreter *i) {
+        if (interpreter_is_live(i))
+                return 0;
+        if (i->pid > 0)
+                return -ESRCH;
+        return s->restores ? interpreter_start(i) : interpreter_revive(i);
+}
+
+/* Negative errno: it cannot be asked. */
 static int state_ask(Operation *o, State *s, unsigned k) {
         _cleanup_(buffer_done) Buffer payload = {};
         Interpreter *i = &o->interpreters[k];
@@ -63,7 +72,7 @@ static int state_ask(Operation *o, State *s, unsigned k) {
 
         if (o->turn->stage != TURN_IDLE)
                 return -EBUSY;
-        r = s->restores && i->pid == 0 ? interpreter_start(i) : interpreter_is_live(i) ? 0 : -ESRCH;
+        r = state_provide_interpreter(s, i);
         if (r >= 0)
                 r = interpreter_make_token(s->token);
         if (r >= 0)
@@ -102,7 +111,7 @@ static void state_settled(Operation *o, unsigned k) {
 
         o->deadline_usec = 0;
         while (k > 0)
-                if (interpreter_is_live(&o->interpreters[--k]))
+                if (interpreter_has_begun(&o->interpreters[--k]))
                         return;
         o->holds_turns = s->restores;
 }
@@ -175,6 +184,9 @@ static int state_on_deadline(Operation *o) {
         if (!s->restores) {
                 (void) talk_send(s->talk, TALK_LATE, s->asked_index, 0);
                 o->holds_turns = false;
+                /* A copy that does not wake up is none; a shell may still be making its state of a text. */
+                if (s->asked->revival.token[0] && !s->asked->checkpoints.texts)
+                        interpreter_kill(s->asked);
         } else if (!s->asked->ready)
                 state_stop(s);
         return 0;
@@ -292,10 +304,10 @@ static int variables_begin(Operation *o, json_object *request) {
 
         if (parse_question(o, request, &i, &name) < 0 || *name)
                 return operation_fail(o, "failed", "the request cannot be understood");
-        if (interpreter_is_live(i))
+        if (interpreter_has_begun(i))
                 return state_begin(o, "list", state_answer, (unsigned) (i - o->interpreters), "");
 
-        /* One that does not run has none. An empty pipe takes so much at once. */
+        /* One that has never run has none. An empty pipe takes so much at once. */
         (void) !write(o->channel, "[]", 2);
         return operation_end(o, NULL, 0);
 }
@@ -306,8 +318,8 @@ static int variable_begin(Operation *o, json_object *request) {
 
         if (parse_question(o, request, &i, &name) < 0 || !variable_is_valid(name))
                 return operation_fail(o, "failed", "the request cannot be understood");
-        if (!interpreter_is_live(i))
-                return operation_fail(o, "no-file", "%s has no variables: it does not run", interpreter_name(i));
+        if (!interpreter_has_begun(i))
+                return operation_fail(o, "no-file", "%s has no variables: it has not run", interpreter_name(i));
         return state_begin(o, "show", state_answer, (unsigned) (i - o->interpreters), name);
 }
 

@@ -13,6 +13,18 @@
 /* For all that are tried, so that the turn ends before the daemon's backstop. */
 #define PROMOTE_USEC (3 * USEC_PER_SEC)
 
+void turn_take_state(Turn *t, const ExecuteRequest *request) {
+        Interpreter *i = t->interpreter;
+
+        i->checkpoints.mode = request->checkpoints;
+        i->checkpoints.max_bytes = request->checkpoint_bytes;
+
+        t->result.restarted = i->revival.turn > 0;
+        t->result.rolled_back_to = i->revival.turn;
+        t->result.gone = i->revival.gone;
+        i->revival.turn = i->revival.gone = 0;
+}
+
 void turn_note_state(Turn *t) {
         Checkpoints *c = &t->interpreter->checkpoints;
 
@@ -122,9 +134,19 @@ static int turn_on_promoted(Turn *t, Interpreter *i, int gone) {
         return r;
 }
 
+static void turn_on_revived(Turn *t, Interpreter *i, int gone) {
+        /* Whoever it was revived for may have given up, and a turn may have begun. */
+        *(t->interpreter == i ? &t->result.gone : &i->revival.gone) = (unsigned) gone;
+        i->revival.token[0] = 0;
+}
+
 int turn_on_checkpoint_done(Turn *t, Interpreter *i, const Report *report) {
         if (t->stage == TURN_PROMOTING && t->interpreter == i && streq(report->token, t->token))
                 return turn_on_promoted(t, i, report->status) ?: 1;
+        if (streq(report->token, i->revival.token)) {
+                turn_on_revived(t, i, report->status);
+                return 1;
+        }
         if (i->checkpoints.asked && streq(report->token, i->checkpoints.token)) {
                 checkpoint_made(i, report->status);
                 return 1;

@@ -21,6 +21,8 @@ void turn_interrupt_code(Turn *t);
 void turn_kill_children(Turn *t);
 void turn_kill_all(Turn *t);
 
+/* What the request says of checkpoints; and whether one had to go on since the last turn. */
+void turn_take_state(Turn *t, const ExecuteRequest *request);
 /* Before the RESULT: the state is that after this turn, or else what is to be said of it. */
 void turn_note_state(Turn *t);
 /* Before the code goes out: asks for a checkpoint, if the code may put an end to the state. */

@@ -163,8 +163,7 @@ int turn_begin(Turn *t, uint64_t id, const char *payload, size_t size) {
         }
 
         t->timeout_usec = request.timeout_usec;
-        t->interpreter->checkpoints.mode = request.checkpoints;
-        t->interpreter->checkpoints.max_bytes = request.checkpoint_bytes;
+        turn_take_state(t, &request);
         r = interpreter_make_token(t->token);
         if (r >= 0)
                 r = turn_begin_output(t);
@@ -216,6 +215,7 @@ static void turn_on_ready(Turn *t, Interpreter *i) {
 
         /* Only now does the turn's own time begin. */
         t->result.restarted = i->lost;
+        t->result.rolled_back_to = t->result.gone = 0;
         i->lost = false;
         turn_enter_running(t);
 }

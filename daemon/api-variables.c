@@ -2,7 +2,7 @@
 
 /*
  * Variables and Variable: the session's interpreters are asked one after the other, each by an operation of its own.
- * One that does not run is not started for it: the agent says that it has none. In a list, what one cannot tell does
+ * One that has never run is not started for it: the agent says that it has none. In a list, what one cannot tell does
  * not spoil the others.
  */
 

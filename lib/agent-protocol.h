@@ -80,15 +80,17 @@
  *           length, then that many bytes; length 0 is the end, and an end of file before it means: given up. The file
  *           takes its name when it is whole, in place of what had it before. mode is permissions; absent: as they are,
  *           or 0644. report: {"size":u}
- *     save  {}  Writes the snapshot stream (snapshot-stream.h): the interpreters that run, then the workspace. A
- *           part that cannot be saved says so in its report; the rest is good. Turns are held until the drivers have
+ *     save  {}  Writes the snapshot stream (snapshot-stream.h): the interpreters that run or have run, then the
+ *           workspace. One that has ended goes on with its newest checkpoint for it, and the next turn is told. A part
+ *           that cannot be saved says so in its report; the rest is good. Turns are held until the drivers have
  *           said that they can go on, and not for more than 10 s. report: {"parts":u}
  *     restore {}  Reads the snapshot stream, and starts the interpreters that have parts. report: {"parts":[
  *           {"name":string, "ok":bool, "why":string when not ok, "skipped":[{"name":string, "why":string}],
  *           "skipped_more":u}]}. After an error the session may be restored in part.
  *     variables {"interpreter":string}, variable {"interpreter":string, "name":string}  The driver's answer as it
  *           is (agent/driver-protocol.h): JSON of whatever form code in the jail chose, at most 256 KiB. An
- *           interpreter that does not run has no variables ("[]"), and none of that name ("no-file").
+ *           interpreter that has never run has no variables ("[]"), and none of that name ("no-file"); one that has
+ *           ended goes on with its newest checkpoint for it, and the next turn is told.
  * A path is relative to /workspace, or begins with it. It leads to a regular file, through no symbolic link.
  */
 

@@ -4,7 +4,7 @@ import json
 import os
 import threading
 
-from agentlib import OPERATED, Agent
+from agentlib import EVENT, OPERATED, Agent
 
 
 class Part:
@@ -77,6 +77,9 @@ class StateAgent(Agent):
     def operated(self, number=None):
         while not self.answers:
             frame = super().receive()
+            if frame and frame[0] == EVENT:
+                self.take_event(json.loads(frame[2]))
+                continue
             assert frame and frame[0] == OPERATED
             self.answers.append((frame[1], json.loads(frame[2])))
         of, answer = self.answers.pop(0)
