@@ -15,6 +15,7 @@
 #include "tools.h"
 
 #define TIMEOUT_MAX_SEC (24 * 3600)
+#define STEPS_MAX 1000 /* what sandboxd takes */
 
 const char tools_instructions[] =
         "Runs code in sandboxes: no network, the project directory read-only at /project, files in "
@@ -68,7 +69,9 @@ const char tools_list[] =
         "\"description\":\"Name or id of the session; needed for all actions but list, environments and "
         "snapshots.\"},"
         "\"name\":{\"type\":\"string\","
-        "\"description\":\"restore: name of the new session, if it is another. variables: the one to see in full.\"}},"
+        "\"description\":\"restore: name of the new session, if it is another. variables: the one to see in full.\"},"
+        "\"steps\":{\"type\":\"integer\","
+        "\"description\":\"rollback: how many checkpoints. Default 1.\"}},"
         "\"required\":[\"action\"]},"
         "\"annotations\":{\"title\":\"Manage sandbox sessions\",\"readOnlyHint\":false,"
         "\"destructiveHint\":true,\"idempotentHint\":false,\"openWorldHint\":false}}]";
@@ -80,6 +83,7 @@ typedef struct Arguments {
         const char *action;
         const char *name;
         double timeout;
+        double steps;
         json_object *ignored;
 } Arguments;
 
@@ -97,6 +101,7 @@ static const JsonField session_fields[] = {
         { "action", JSON_KIND_STRING, offsetof(Arguments, action), JSON_MANDATORY },
         { "session", JSON_KIND_STRING, offsetof(Arguments, session) },
         { "name", JSON_KIND_STRING, offsetof(Arguments, name) },
+        { "steps", JSON_KIND_NUMBER, offsetof(Arguments, steps) },
         { "wait_for_previous", JSON_KIND_ANY, offsetof(Arguments, ignored) },
         {}
 };
@@ -211,7 +216,7 @@ static int parse_run(json_object *arguments, const char *project, ToolCall *t, c
 }
 
 static int parse_session(json_object *arguments, const char *project, ToolCall *t, char **reterr_why) {
-        Arguments a = {};
+        Arguments a = { .steps = NAN };
         int r;
 
         r = read_arguments("session", session_fields, arguments, &a, reterr_why);
@@ -235,6 +240,12 @@ static int parse_session(json_object *arguments, const char *project, ToolCall *
 
         must(json_put_string(t->parameters, "session", a.session));
         put_optional(t->parameters, "project", project);
+        if (t->action == TOOL_ROLLBACK && !isnan(a.steps)) {
+                if (!(a.steps >= 1 && a.steps <= STEPS_MAX) || a.steps != (int) a.steps)
+                        return refuse(reterr_why, "steps is how many checkpoints to go back, and must be a whole "
+                                      "number from 1 to %i.", STEPS_MAX);
+                must(json_put_int(t->parameters, "steps", (int64_t) a.steps));
+        }
         if (t->action == TOOL_RESTORE)
                 must(json_put_string(t->parameters, "name", nonempty(a.name) ? a.name : a.session));
         if (t->action == TOOL_VARIABLES && nonempty(a.name)) {

@@ -116,7 +116,8 @@ def restore(driver, state, timeout=20.0, interrupt=None):
         if interrupt:
             interrupt()
         (report,) = wait(driver, token, [reader], timeout)
-        return json.loads(report.decode(errors="replace")) if report else None      # of a damaged state it may be anything
+        # Names of a damaged state may be anything.
+        return json.loads(report.decode(errors="replace")) if report else None
 
 
 def names(report):

@@ -122,7 +122,7 @@ def test_tool_list_is_stable_small_and_flat(shim):
     for tool in first:
         assert tool["inputSchema"]["type"] == "object" and "outputSchema" not in tool
         assert not {"oneOf", "anyOf", "allOf", "$ref"} & set(tool["inputSchema"])
-        assert all(p["type"] in ("string", "number") for p in tool["inputSchema"]["properties"].values())
+        assert all(p["type"] in ("string", "number", "integer") for p in tool["inputSchema"]["properties"].values())
         assert set(tool["annotations"]) == {"title", "readOnlyHint", "destructiveHint", "idempotentHint",
                                             "openWorldHint"}
 
@@ -187,6 +187,26 @@ def test_a_restored_session_has_the_project_as_well(start, fake, tmp_path, argum
     method, parameters = fake.calls[-1]
     assert method == "io.nixsandbox.Restore"
     assert parameters == {"session": "a", "name": "b", "project": str(tmp_path), "project_mode": mode}
+
+
+@pytest.mark.parametrize("given, sent", [({}, {}), ({"steps": None}, {}), ({"steps": 1}, {"steps": 1}),
+                                         ({"steps": 3.0}, {"steps": 3}), ({"steps": 1000}, {"steps": 1000})])
+def test_rollback_by_some_steps(start, fake, tmp_path, given, sent):
+    shim = start("--socket", fake.path, "--project", str(tmp_path))
+    shim.initialize()
+    shim.call({"action": "rollback", "session": "a", **given}, tool="session")
+    assert fake.calls[-1] == ("io.nixsandbox.Rollback", {"session": "a", "project": str(tmp_path), **sent})
+
+
+@pytest.mark.parametrize("steps, why", [(0, "whole number from 1 to 1000"), (-1, "whole number from 1 to 1000"),
+                                        (1001, "whole number from 1 to 1000"), (1.5, "whole number from 1 to 1000"),
+                                        (1e300, "whole number from 1 to 1000"), ("2", "must be a number"),
+                                        (True, "must be a number"), ([2], "must be a number")])
+def test_rollback_by_what_is_no_number_of_steps(shim, fake, steps, why):
+    before = len(fake.calls)
+    result = shim.call({"action": "rollback", "session": "a", "steps": steps}, tool="session")
+    assert result["isError"] is True and "steps" in text(result) and why in text(result)
+    assert len(fake.calls) == before
 
 
 def test_session_actions(shim):

@@ -30,7 +30,8 @@ Test(tools, list_is_small_and_flat) {
                 json_object_object_foreach(at(schema, "properties"), name, property) {
                         const char *type = json_object_get_string(at(property, "type"));
 
-                        cr_expect(streq(type, "string") || streq(type, "number"), "%s", name);
+                        cr_expect(streq(type, "string") || streq(type, "number") || streq(type, "integer"), "%s",
+                                  name);
                         cr_expect_not_null(json_object_get_string(at(property, "description")));
                 }
         }
@@ -85,6 +86,10 @@ Test(tools, calls) {
                     "{'session':'s','project':'/p','answer_after_ms':50000}");
         expect_call("session", "{'action':'reset','session':'s'}", "io.nixsandbox.Kill",
                     "{'session':'s','project':'/p'}");
+        expect_call("session", "{'action':'rollback','session':'s'}", "io.nixsandbox.Rollback",
+                    "{'session':'s','project':'/p'}");
+        expect_call("session", "{'action':'rollback','session':'s','steps':3.0}", "io.nixsandbox.Rollback",
+                    "{'session':'s','project':'/p','steps':3}");
         expect_call("session", "{'action':'save','session':'s'}", "io.nixsandbox.Save",
                     "{'session':'s','project':'/p'}");
         expect_call("session", "{'action':'snapshots'}", "io.nixsandbox.Snapshots", "{}");
@@ -101,7 +106,7 @@ Test(tools, calls) {
 }
 
 Test(tools, nothing_that_changes_is_repeated) {
-        static const char *const changing[] = { "interrupt", "kill", "reset", "restore" };
+        static const char *const changing[] = { "interrupt", "rollback", "kill", "reset", "restore" };
 
         for (size_t i = 0; i < ELEMENTSOF(changing); i++) {
                 _cleanup_json_ json_object *o = parse("{'session':'s'}");
