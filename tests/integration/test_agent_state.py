@@ -312,9 +312,11 @@ def test_mover_that_is_killed_in_a_restore():
             theirs, ours = os.pipe()
             a.operate("restore", theirs)
             os.write(ours, b"part python\ndata 200000\n" + b"x" * 30000)
-            driver, mover = a.wait_for(lambda: len(c := sorted(children(a.process.pid))) == 2 and c)
-            a.wait_for(lambda: opened(driver if name_of(mover) == "sandbox-agent" else mover))
-            os.kill(mover if name_of(mover) == "sandbox-agent" else driver, signal.SIGKILL)
+            # The driver has the agent's name, too, until it is executed.
+            a.wait_for(lambda: sorted(map(name_of, children(a.process.pid))) == ["python3", "sandbox-agent"])
+            mover, driver = sorted(children(a.process.pid), key=name_of, reverse=True)
+            a.wait_for(lambda: opened(driver))
+            os.kill(mover, signal.SIGKILL)
             assert a.operated()["error"] == "failed"
             os.close(ours)
             assert a.turn("os.write(1, b'%d' % len(globals().get('state', b'')))").out == b"0"
