@@ -234,7 +234,7 @@ def test_background_jobs_and_standby(start, kind, state):
     d.run("sleep 600 &", "busy")
     d.run("true", "idle")
     wait_for(lambda: d.state("idle") == "standby")
-    assert d.state("busy") == state
+    wait_for(lambda: d.state("busy") == state)
     d.run("kill $!; wait", "busy")
     wait_for(lambda: d.state("busy") == "standby")
 
