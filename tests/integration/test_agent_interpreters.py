@@ -92,7 +92,7 @@ def test_time_out_of_a_child(shared, kind):
 
 
 def test_time_out_of_a_deaf_child(shared, kind):
-    deaf = "trap : INT; echo $$ >>pids; while :; do sleep 1; done"
+    deaf = "trap : INT; echo $$ >>pids; while :; do sleep 5; done"
     t = shared.turn(code(kind, python=f"import subprocess\nw = 7\nsubprocess.run(['/bin/sh', '-c', '{deaf}'])",
                          bash=f"w=7; /bin/sh -c '{deaf}'",
                          node=f"var w = 7; require('child_process').execFileSync('/bin/sh', ['-c', '{deaf}'])"),
