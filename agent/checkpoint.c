@@ -194,19 +194,23 @@ static int held_by_processes(const Checkpoints *c, pid_t living, int64_t *ret) {
         return 0;
 }
 
-static int held_by_texts(const Checkpoints *c, int64_t *ret) {
-        *ret = 0;
+static int64_t held_by_texts(const Checkpoints *c) {
+        int64_t held = 0;
+
         for (size_t i = 0; i < c->n; i++)
-                *ret += (int64_t) buffer_size(&c->copies[i].text);
-        return 0;
+                held += (int64_t) buffer_size(&c->copies[i].text);
+        return held;
 }
 
 void checkpoints_limit_memory(Checkpoints *c, pid_t living) {
         while (c->n > 0) {
                 int64_t held;
 
-                if ((c->texts ? held_by_texts(c, &held) : held_by_processes(c, living, &held)) < 0 ||
-                    held <= (int64_t) c->max_bytes)
+                if (c->texts)
+                        held = held_by_texts(c);
+                else if (held_by_processes(c, living, &held) < 0)
+                        return;
+                if (held <= (int64_t) c->max_bytes)
                         return;
                 checkpoints_drop_oldest(c);
         }

@@ -1,7 +1,7 @@
 builtin eval -- "${BASH_EXECUTION_STRING#*$'\n'}"; builtin eval -- "$__sandbox_loop"; builtin exit
 # SPDX-License-Identifier: MIT
 #
-# The driver of a persistent bash (agent/driver-protocol.h), started as bash --norc --noprofile -c TEXT bash.
+# The driver of a persistent bash (agent/driver-protocol.h), started as bash --norc --noprofile -c TEXT bash SELDOM.
 #
 # Theory of operation
 #

@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from agentlib import Agent
+from test_checkpoints import running
 
 ENDS = {
     "exec": ("exec sh -c 'exit 7'", 7),
@@ -14,12 +14,6 @@ ENDS = {
     "from a child": ("bash -c 'kill -9 $PPID'; sleep 5", 128 + signal.SIGKILL),
     "in a function": ("f() { local x=5; exec false; }; f", 1),
 }
-
-
-def running(mode, mb=512, **arguments):
-    agent = Agent(fake=(), **arguments)
-    agent.request = {"checkpoints": mode, "checkpoint_mb": mb}
-    return agent
 
 
 @pytest.fixture(params=[False, True], ids=["subreaper", "pid1"])
