@@ -57,6 +57,12 @@ def stat_of(pid):
     return words[0], int(words[1]), words[19]
 
 
+def parent_of(pid):
+    """None when there is no such process."""
+    found = stat_of(pid)
+    return found and found[1]
+
+
 def alive(pid):
     found = stat_of(pid)
     return found is not None and found[0] != "Z"

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from daemonlib import stat_of, wait_for
+from daemonlib import parent_of, wait_for
 from statelib import StateAgent, make, parse
 from test_checkpoints import copies, parked
 
@@ -37,7 +37,7 @@ def kill(agent, *turns):
     pid = int(agent.turn("import os; os.getpid()").out)
     parked(agent, *turns, agent.number)
     # It is the agent's when the process between them has ended, and of use to it only then.
-    agent.wait_for(lambda: all(stat_of(c)[1] == agent.process.pid for c in copies(agent)))
+    agent.wait_for(lambda: all(parent_of(c) == agent.process.pid for c in copies(agent)))
     end(agent, pid)
     return pid
 

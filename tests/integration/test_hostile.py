@@ -12,8 +12,8 @@ import time
 
 import pytest
 
-from daemonlib import (BUILD, PROGRAMS, Daemon, VarlinkError, alive, as_user, cgroups_named, descendants, memory_kilobytes, stat_of,
-                       together, tree_name, wait_for)
+from daemonlib import (BUILD, PROGRAMS, Daemon, VarlinkError, alive, as_user, cgroups_named, descendants, memory_kilobytes, parent_of,
+                       stat_of, together, tree_name, wait_for)
 
 ROOT = os.geteuid() == 0
 pytestmark = pytest.mark.skipif(not ROOT, reason="needs root: other users, mount namespaces, cgroups")
@@ -336,7 +336,7 @@ def test_the_jails_monitor_is_killed(start):
     link = d.begin("sleep 1000 & sleep 1000", "a")
     d.wait_busy("a")
     ours = descendants(d.pid) - before
-    monitor = next(p for p, _ in ours if stat_of(p)[1] == d.pid)
+    monitor = next(p for p, _ in ours if parent_of(p) == d.pid)
     os.kill(monitor, signal.SIGKILL)
     with pytest.raises(VarlinkError) as e:
         link.answer()
