@@ -75,6 +75,19 @@ static int put_text(json_object *o, const char *key, JsonBytes text) {
         return r < 0 ? r : json_put_bytes(o, key, buffer_data(&b), buffer_size(&b));
 }
 
+/* The other where nothing is left of the text; NULL: no member then. */
+static int put_text_or(json_object *o, const char *key, JsonBytes text, const char *other) {
+        _cleanup_(buffer_done) Buffer b = {};
+        int r;
+
+        r = text.size > 0 ? tame(text, &b) : 0;
+        if (r < 0)
+                return r;
+        if (buffer_size(&b) > 0)
+                return json_put_bytes(o, key, buffer_data(&b), buffer_size(&b));
+        return other ? json_put_string(o, key, other) : 0;
+}
+
 static int put_libraries(json_object *o, json_object *libraries) {
         _cleanup_json_ json_object *copy = json_object_new_object();
         unsigned n = 0;
@@ -142,14 +155,13 @@ static int put_skipped(json_object *o, const Report *report) {
 }
 
 static int put_members(json_object *o, const Report *report) {
-        static const JsonBytes no_reason = { "no reason was given", sizeof("no reason was given") - 1 };
         int r;
 
         r = json_put_bool(o, "ok", report->ok);
         if (r >= 0 && !report->ok)
-                r = put_text(o, "why", report->why.size > 0 ? report->why : no_reason);
-        if (r >= 0 && report->version.size > 0)
-                r = put_text(o, "version", report->version);
+                r = put_text_or(o, "why", report->why, "no reason was given");
+        if (r >= 0)
+                r = put_text_or(o, "version", report->version, NULL);
         if (r >= 0 && report->libraries)
                 r = put_libraries(o, report->libraries);
         if (r >= 0 && report->saved != NOT_GIVEN)

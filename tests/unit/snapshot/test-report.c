@@ -29,6 +29,8 @@ Test(snapshot_report, everything) {
         check("{\"ok\":true}", "{\"ok\":true,\"skipped\":[]}");
         check("{\"ok\":false,\"why\":\"too deep\",\"saved\":0}", "{\"ok\":false,\"why\":\"too deep\",\"saved\":0,\"skipped\":[]}");
         check("{\"ok\":false}", "{\"ok\":false,\"why\":\"no reason was given\",\"skipped\":[]}");
+        check("{\"ok\":false,\"why\":\"\\u0001\\u007f\",\"version\":\"\\n\"}",
+              "{\"ok\":false,\"why\":\"no reason was given\",\"skipped\":[]}");
 }
 
 Test(snapshot_report, garbage) {
