@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: MIT
+"""One store for the whole tier, so that what several files need is built once."""
+import contextlib
+
+import pytest
+
+from nixlib import Nix
+
+
+@pytest.fixture(scope="session")
+def nix():
+    with contextlib.closing(Nix()) as n:
+        yield n
