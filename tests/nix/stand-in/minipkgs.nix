@@ -11,7 +11,9 @@ let
     derivation (removeAttrs args [ "script" "passthru" "meta" ] // {
       inherit system;
       builder = "/bin/bash";
-      args = [ "-euc" script ];
+      # Nix takes the end of a builder's output for its end, and kills it. Programs of coreutils close their output
+      # before they exit, and bash would execute the last one in its own process.
+      args = [ "-euc" "${script}\nexit" ];
       PATH = "/usr/local/bin:/usr/bin:/bin";
     }) // { inherit meta passthru; } // passthru;
 
