@@ -123,7 +123,7 @@ let
 
   # Packages for an interpreter that is not there are refused when they are looked at.
   python =
-    if has "python" then [ (python3.withPackages (ps: [ ps.dill ] ++ pythonPackages ps)) ]
+    if has "python" then [ (python3.withPackages (ps: [ ps.dill ] ++ checked.pythonPackages)) ]
     else checked.pythonPackages;
   node =
     if !has "node" then checked.nodePackages

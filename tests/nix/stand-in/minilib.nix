@@ -45,6 +45,7 @@ let
     optionals = condition: list: if condition then list else [ ];
     toList = x: if isList x then x else [ x ];
     flatten = x: if isList x then concatMap lib.flatten x else [ x ];
+    hiPrio = package: package // { meta = package.meta or { } // { priority = -10; }; };
     unique = foldl' (seen: x: if elem x seen then seen else seen ++ [ x ]) [ ];
     subtractLists = without: filter (x: !elem x without);
     intersectLists = a: filter (x: elem x a);
