@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
@@ -288,26 +289,41 @@ static int on_call(VarlinkLink *link, void *userdata) {
         return 0;
 }
 
-int reload_new(Manager *m, char *argv[], int lock_fd, int listen_fd, Reload **ret) {
-        _cleanup_(reload_freep) Reload *r = NULL;
+/* The path that this program was executed by, where that is known: an upgrade may put another program there, and
+ * where each version has a path of its own (/nix/store), another target behind a link. */
+static int find_program_path(const char *name, char **ret) {
+        struct stat own, named;
         char path[4096];
         ssize_t n;
-        int k;
 
-        /* Now, because an upgrade replaces the file, and the link then names one that is gone. */
+        if (stat("/proc/self/exe", &own) < 0)
+                return -errno;
+        if (name && name[0] == '/' && stat(name, &named) >= 0 && named.st_dev == own.st_dev &&
+            named.st_ino == own.st_ino) {
+                *ret = strdup(name);
+                return *ret ? 0 : -ENOMEM;
+        }
+
         n = readlink("/proc/self/exe", path, sizeof(path) - 1);
         if (n < 0)
                 return -errno;
         path[n] = '\0';
+        *ret = strdup(path);
+        return *ret ? 0 : -ENOMEM;
+}
+
+int reload_new(Manager *m, char *argv[], int lock_fd, int listen_fd, Reload **ret) {
+        _cleanup_(reload_freep) Reload *r = NULL;
+        int k;
 
         r = calloc(1, sizeof(*r));
         if (!r)
                 return -ENOMEM;
         *r = (Reload){ .manager = m, .argv = argv, .lock_fd = lock_fd, .listen_fd = listen_fd };
-        r->program = strdup(path);
-        if (!r->program)
-                return -ENOMEM;
-        k = sd_event_add_signal(m->event, &r->signal, SIGHUP, on_signal, r);
+        /* Now, because after an upgrade /proc/self/exe names a file that is gone. */
+        k = find_program_path(argv[0], &r->program);
+        if (k >= 0)
+                k = sd_event_add_signal(m->event, &r->signal, SIGHUP, on_signal, r);
         if (k < 0)
                 return k;
         m->reload = on_call;

@@ -8,7 +8,8 @@ import threading
 
 import pytest
 
-from daemonlib import HOLD, Daemon, VarlinkError, alive, descendants, public_directory, removed, stat_of, wait_for
+from daemonlib import (HOLD, Daemon, VarlinkError, alive, copy_programs, descendants, public_directory, removed, stat_of,
+                       wait_for)
 from managerlib import Service
 from test_lifecycle import need_cgroups
 
@@ -80,6 +81,53 @@ def test_ten_times_with_a_running_turn(start):
     assert d.run("echo $z", "a")["stdout"] == "1\n"
     entries = d.call("History", session="a", project="/test")["entries"]
     assert [e["turn"] for e in entries] == [1, 2] and entries[0]["code"].startswith("for i in")
+
+
+@contextlib.contextmanager
+def behind_a_link(target):
+    """A daemon that was started through a link, as where each version has a directory of its own; and the link."""
+    d = Daemon({}, programs=target)
+    d.project = "/test"
+    link = os.path.join(d.root, "sandboxd")
+    os.symlink(os.path.join(target, "sandboxd"), link)
+    d.command[0] = link
+    with d:
+        yield d, link
+
+
+def lead(link, target):
+    os.symlink(target, link + ".next")
+    os.rename(link + ".next", link)
+
+
+def test_program_behind_a_link(programs):
+    with removed(copy_programs()) as old, removed(copy_programs()) as new, behind_a_link(old) as (d, link):
+        d.run("x=1", "a")
+        for target in (new, old):
+            lead(link, os.path.join(target, "sandboxd"))
+            hangup(d)
+            assert os.readlink(f"/proc/{d.pid}/exe") == os.path.join(target, "sandboxd")
+            assert d.run("echo $x", "a")["stdout"] == "1\n"
+
+
+@pytest.mark.parametrize("target", ["/nonexistent/sandboxd", "/bin/false"])
+def test_link_that_leads_to_nothing_of_use(programs, target):
+    with behind_a_link(programs) as (d, link):
+        d.run("x=1", "a")
+        lead(link, target)
+        e = d.refused("Reload")
+        assert e.name == "ReloadRefused" and "goes on as it was" in e.message
+        assert d.run("echo $x", "a")["stdout"] == "1\n"
+
+
+def test_name_that_is_none_of_the_program(programs):
+    """What argv[0] is, is up to whoever starts it."""
+    d = Daemon({}, programs=programs, wrapper=["/bin/bash", "-c", 'exec -a /bin/false "$@"', "-"])
+    d.project = "/test"
+    with d:
+        d.run("x=1", "a")
+        hangup(d)
+        assert d.run("echo $x", "a")["stdout"] == "1\n"
 
 
 def test_signals_in_a_row(start):
