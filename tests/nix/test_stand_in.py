@@ -25,7 +25,7 @@ MODULE = """
       free = mkOption {
         default = { };
         type = types.submodule {
-          freeformType = types.attrsOf types.anything;
+          freeformType = types.nullOr (types.attrsOf types.anything);
           options.known.n = mkOption { type = types.int; default = 1; };
         };
       };
@@ -53,6 +53,7 @@ def config(*modules, attribute="a"):
     (['{ a.many = mkIf false { x = { }; }; }'], "a.many", {}),
     (['{ a.many.x = mkIf false { }; }'], "a.many", {}),
     (['{ a.free.other.thing = 1; a.free.known.m = 2; }'], "a.free", {"known": {"n": 1, "m": 2}, "other": {"thing": 1}}),
+    ([], "a.free", {"known": {"n": 1}}),
     (['{ imports = [ { a.name = "in"; } ]; }'], "a.name", "in"),
     (['{ options.b = mkOption { type = types.nullOr types.str; }; config.a.name = "b"; }'], "b", None),
 ])

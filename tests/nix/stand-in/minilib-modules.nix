@@ -181,7 +181,7 @@ let
       relative = path: genList (i: builtins.elemAt path (i + depth)) (length path - depth);
       free = (mergeDefinitions prefix freeformType
         (concatMap (u: map (setAttrByPath (relative u.path)) u.definitions) result.unmatched)).value;
-      config = if freeformType == null then result.config else recursiveUpdate free result.config;
+      config = if freeformType == null || result.unmatched == [ ] then result.config else recursiveUpdate free result.config;
       checked =
         if freeformType != null || result.unmatched == [ ] then config
         else throw "The option `${showOption (head result.unmatched).path}' does not exist.";
