@@ -2,12 +2,14 @@
 
 /*
  * The "environments" section. An entry builds on a preset, or on what has its name already (so that limits
- * of a built-in one can be set without repeating it), or stands for itself with a list of interpreters.
+ * of a built-in one can be set without repeating it), or stands for itself with a list of interpreters. What their
+ * programs are is checked by config_load_environments(), so that reading touches no other file.
  */
 
 #include "daemon/config-environment.h"
 
 #include <errno.h>
+#include <limits.h>
 
 #include "daemon/limits.h"
 #include "lib/text.h"
@@ -18,6 +20,8 @@ static int read_description(const ConfigReader *r, const ConfigPlace *place, jso
                             void *target);
 static int read_nothing(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
 static int read_project(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
+static int read_root(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
+static int read_closure(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
 
 static const ConfigField environment_fields[] = {
         /* Read before the others, which build on it. */
@@ -30,6 +34,8 @@ static const ConfigField environment_fields[] = {
           LIMITS_MEMORY_MB_CEILING },
         { "cpus", CONFIG_NUMBER, offsetof(Environment, cpus), LIMITS_CPUS_MIN, LIMITS_CPUS_CEILING },
         { "project", CONFIG_OTHER, .read = read_project },
+        { "root", CONFIG_OTHER, .read = read_root },
+        { "closure", CONFIG_OTHER, .read = read_closure },
         {}
 };
 
@@ -102,8 +108,39 @@ static int read_project(const ConfigReader *r, const ConfigPlace *place, json_ob
         return config_read_project_mode(r, place, value, &((Environment *) target)->project);
 }
 
+static int read_path(const ConfigReader *r, const ConfigPlace *place, json_object *value, char **target) {
+        const char *s;
+        char *copy;
+        int k;
+
+        k = config_read_string(r, place, value, &s);
+        if (k < 0)
+                return k;
+        if (!project_path_is_plain(s) || strlen(s) >= PATH_MAX)
+                return config_error(r, place, "must be an absolute path without \".\" and \"..\"");
+
+        copy = strdup(s);
+        if (!copy)
+                return -ENOMEM;
+        free(*target);
+        *target = copy;
+        return 0;
+}
+
+/* What runs other programs than the preset is not it, unless the entry says so itself. */
+static int read_root(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        Environment *e = target;
+
+        e->is_preset = false;
+        return read_path(r, place, value, &e->root);
+}
+
+static int read_closure(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+        return read_path(r, place, value, &((Environment *) target)->closure_path);
+}
+
 static Environment *environment_copy(const Environment *from, const char *name) {
-        _cleanup_(environment_freep) Environment *e = NULL;
+        _cleanup_(environment_unrefp) Environment *e = NULL;
 
         e = environment_new(name, from ? from->description : NULL);
         if (!e || !from)
@@ -116,6 +153,12 @@ static Environment *environment_copy(const Environment *from, const char *name) 
         e->cpus = from->cpus;
         e->project = from->project;
         e->is_preset = from->is_preset && streq(from->name, name);
+        if (from->root) {
+                e->root = strdup(from->root);
+                e->closure_path = strdup(from->closure_path);
+                if (!e->root || !e->closure_path)
+                        return NULL;
+        }
         return TAKE_PTR(e);
 }
 
@@ -145,9 +188,18 @@ static int find_base(const ConfigReader *r, const ConfigPlace *place, json_objec
         return 0;
 }
 
+static int check_environment(const ConfigReader *r, const ConfigPlace *place, const Environment *e) {
+        if (e->n_interpreters == 0)
+                return config_error(r, place, "needs \"preset\" or \"interpreters\"");
+        if (!e->root != !e->closure_path)
+                return config_error(r, place, "needs \"%s\" beside \"%s\"", e->root ? "closure" : "root",
+                                    e->root ? "root" : "closure");
+        return 0;
+}
+
 static int read_environment(const ConfigReader *r, const ConfigPlace *place, json_object *o,
                             EnvironmentTable *t, const EnvironmentTable *builtin) {
-        _cleanup_(environment_freep) Environment *e = NULL;
+        _cleanup_(environment_unrefp) Environment *e = NULL;
         const Environment *base = NULL;
         int k;
 
@@ -164,10 +216,12 @@ static int read_environment(const ConfigReader *r, const ConfigPlace *place, jso
         if (!e)
                 return -ENOMEM;
         k = config_read_object(r, place, o, environment_fields, e);
+        if (k >= 0)
+                k = check_environment(r, place, e);
         if (k < 0)
                 return k;
-        if (e->n_interpreters == 0)
-                return config_error(r, place, "needs \"preset\" or \"interpreters\"");
+        if (json_object_object_get_ex(o, "preset", /* value= */ NULL))
+                e->is_preset = streq(base->name, place->key);
 
         k = environment_table_add(t, e);
         if (k == -E2BIG)
@@ -202,6 +256,20 @@ int config_read_environments(const ConfigReader *r, const ConfigPlace *place, js
         return 0;
 }
 
+int config_load_environments(const ConfigReader *r, EnvironmentTable *t) {
+        _cleanup_free_ char *why = NULL;
+        const char *name = NULL;
+        int k;
+
+        k = environment_table_load(t, &name, &why);
+        if (k < 0 && why) {
+                const ConfigPlace all = { NULL, "environments" }, one = { &all, name }, place = { &one, "closure" };
+
+                return config_error(r, &place, "%s", why);
+        }
+        return k;
+}
+
 /* A preset is written as one, so that reading it back gives a preset. */
 static int write_environment(json_object *o, const Environment *e) {
         _cleanup_json_ json_object *entry = json_object_new_object();
@@ -224,6 +292,10 @@ static int write_environment(json_object *o, const Environment *e) {
                 r = config_write_fields(entry, environment_fields, e);
         if (r >= 0 && e->project >= 0)
                 r = json_put_string(entry, "project", project_mode_to_string(e->project));
+        if (r >= 0 && e->root)
+                r = json_put_string(entry, "root", e->root);
+        if (r >= 0 && e->root)
+                r = json_put_string(entry, "closure", e->closure_path);
         return r < 0 ? r : json_put_object(o, e->name, TAKE_PTR(entry));
 }
 

@@ -10,6 +10,9 @@
 int config_read_environments(const ConfigReader *r, const ConfigPlace *place, json_object *value,
                              EnvironmentTable *t);
 
+/* Reads the closures of those that have one: what is wrong with a list is an error of the key. */
+int config_load_environments(const ConfigReader *r, EnvironmentTable *t);
+
 /* "none", "read-only" or "read-write". */
 int config_read_project_mode(const ConfigReader *r, const ConfigPlace *place, json_object *value,
                              ProjectMode *ret);

@@ -275,6 +275,7 @@ int config_parse(const char *name, const char *data, size_t size, Config **ret, 
 }
 
 int config_load(const char *path, Config **ret, char **reterr_why) {
+        _cleanup_(config_freep) Config *c = NULL;
         _cleanup_free_ char *data = NULL;
         size_t size;
         int r;
@@ -289,7 +290,14 @@ int config_load(const char *path, Config **ret, char **reterr_why) {
                 return r;
         }
 
-        return config_parse(path, data, size, ret, reterr_why);
+        r = config_parse(path, data, size, &c, reterr_why);
+        if (r >= 0)
+                r = config_load_environments(&(ConfigReader) { path, reterr_why }, c->environments);
+        if (r < 0)
+                return r;
+
+        *ret = TAKE_PTR(c);
+        return 0;
 }
 
 Config *config_free(Config *c) {

@@ -55,7 +55,7 @@ typedef struct Config {
  */
 int config_load(const char *path, Config **ret, char **reterr_why);
 
-/* The same from text; name stands for the file in messages. */
+/* The same from text; name stands for the file in messages. Closures are not read. */
 int config_parse(const char *name, const char *data, size_t size, Config **ret, char **reterr_why);
 
 Config *config_free(Config *c);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * The table of environments and what an interpreter is called. The table owns its environments; everybody
- * else borrows them, for as long as the configuration lives.
+ * The table of environments and what an interpreter is called. The table has a reference to each of its
+ * environments, and so has a session to its own; everybody else borrows them.
  */
 
 #include "daemon/environment.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -61,11 +62,12 @@ const char *interpreter_program(Interpreter i) {
 }
 
 Environment *environment_new(const char *name, const char *description) {
-        _cleanup_(environment_freep) Environment *e = NULL;
+        _cleanup_(environment_unrefp) Environment *e = NULL;
 
         e = calloc(1, sizeof(*e));
         if (!e)
                 return NULL;
+        e->n_ref = 1;
         e->name = strdup(name);
         e->description = strdup(description ?: "");
         if (!e->name || !e->description)
@@ -75,12 +77,22 @@ Environment *environment_new(const char *name, const char *description) {
         return TAKE_PTR(e);
 }
 
-Environment *environment_free(Environment *e) {
-        if (!e)
+const Environment *environment_ref(const Environment *e) {
+        ((Environment *) e)->n_ref++;
+        return e;
+}
+
+const Environment *environment_unref(const Environment *constant) {
+        Environment *e = (Environment *) constant;
+
+        if (!e || --e->n_ref > 0)
                 return NULL;
 
         free(e->name);
         free(e->description);
+        free(e->root);
+        free(e->closure_path);
+        (void) closure_free(e->closure);
         return mfree(e);
 }
 
@@ -102,19 +114,56 @@ int environment_add_interpreter(Environment *e, Interpreter i) {
         return 0;
 }
 
+/* A name that is too long is that of nothing. */
+static bool is_program(const char *directory, size_t length, const char *name) {
+        char path[PATH_MAX];
+        int n;
+
+        n = snprintf(path, sizeof(path), "%.*s/%s", (int) length, directory, name);
+        return n > 0 && (size_t) n < sizeof(path) && access(path, X_OK) >= 0;
+}
+
+static unsigned find_programs(const char *root) {
+        _cleanup_free_ char *bin = NULL;
+        unsigned programs = 0;
+
+        if (asprintf(&bin, "%s/bin", root) < 0)
+                return 0;
+        for (Interpreter i = 0; i < _INTERPRETER_MAX; i++)
+                if (is_program(bin, strlen(bin), interpreter_program(i)))
+                        programs |= 1U << i;
+        if (is_program(bin, strlen(bin), "sh"))
+                programs |= ENVIRONMENT_HAS_SH;
+        if (is_program(bin, strlen(bin), "env"))
+                programs |= ENVIRONMENT_HAS_ENV;
+        return programs;
+}
+
+int environment_load(Environment *e, char **reterr_why) {
+        int r;
+
+        *reterr_why = NULL;
+        if (!e->root)
+                return 0;
+
+        r = closure_load(e->closure_path, e->root, &e->closure, reterr_why);
+        if (r < 0)
+                return r;
+        e->programs = find_programs(e->root);
+        return 0;
+}
+
 bool environment_interpreter_installed(const Environment *e, Interpreter i) {
         const char *end;
 
         if (!environment_has(e, i))
                 return false;
+        if (e->root)
+                return e->programs & (1U << i);
 
         for (const char *directory = ENVIRONMENT_HOST_PATH; *directory; directory = end + (*end == ':')) {
-                char path[256];
-
                 end = strchrnul(directory, ':');
-                (void) snprintf(path, sizeof(path), "%.*s/%s", (int) (end - directory), directory,
-                                interpreter_program(i));
-                if (access(path, X_OK) >= 0)
+                if (is_program(directory, (size_t) (end - directory), interpreter_program(i)))
                         return true;
         }
 
@@ -131,13 +180,13 @@ EnvironmentTable *environment_table_free(EnvironmentTable *t) {
                 return NULL;
 
         for (size_t i = 0; i < t->n_entries; i++)
-                (void) environment_free(t->entries[i]);
+                (void) environment_unref(t->entries[i]);
         return mfree(t);
 }
 
 int environment_table_add_builtin(EnvironmentTable *t) {
         for (size_t i = 0; i < ELEMENTSOF(builtin_table); i++) {
-                _cleanup_(environment_freep) Environment *e = NULL;
+                _cleanup_(environment_unrefp) Environment *e = NULL;
                 int r;
 
                 e = environment_new(builtin_table[i].name, builtin_table[i].description);
@@ -176,9 +225,22 @@ int environment_table_add(EnvironmentTable *t, Environment *e) {
         if (i == t->n_entries)
                 t->n_entries++;
         else
-                (void) environment_free(t->entries[i]);
+                (void) environment_unref(t->entries[i]);
 
         t->entries[i] = e;
+        return 0;
+}
+
+int environment_table_load(EnvironmentTable *t, const char **reterr_name, char **reterr_why) {
+        for (size_t i = 0; i < t->n_entries; i++) {
+                int r;
+
+                r = environment_load(t->entries[i], reterr_why);
+                if (r < 0) {
+                        *reterr_name = t->entries[i]->name;
+                        return r;
+                }
+        }
         return 0;
 }
 

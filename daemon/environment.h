@@ -2,12 +2,14 @@
 #pragma once
 
 /*
- * Environments: which interpreters a session has, and what limits it starts with. The table is filled by
- * the configuration (four are built in) and does not change while the daemon runs.
+ * Environments: which interpreters a session has, where their programs are, and what limits it starts with. The
+ * table is filled by the configuration (four are built in). An environment does not change once it is in a table;
+ * one that is taken out lives on in its sessions, which hold references.
  */
 
 #include <errno.h>
 
+#include "daemon/closure.h"
 #include "daemon/project.h"
 #include "lib/macro.h"
 
@@ -34,7 +36,12 @@ const char *interpreter_program(Interpreter i);
 #define ENVIRONMENTS_MAX 64U
 #define ENVIRONMENT_DESCRIPTION_MAX 512U
 
+/* What the root of a closure has, as bits: 1 << an interpreter, and these. */
+#define ENVIRONMENT_HAS_SH (1U << _INTERPRETER_MAX)
+#define ENVIRONMENT_HAS_ENV (1U << (_INTERPRETER_MAX + 1))
+
 typedef struct Environment {
+        unsigned n_ref;
         char *name;
         char *description;                              /* never NULL */
         Interpreter interpreters[_INTERPRETER_MAX];     /* the first is the default */
@@ -44,17 +51,30 @@ typedef struct Environment {
         double cpus;                                    /* the same */
         ProjectMode project;                            /* the most; invalid: as configured for all */
         bool is_preset;                                 /* named after what it runs; stands for "default" */
+        char *root;                                     /* its bin/ is PATH; NULL: programs are the host's */
+        char *closure_path;                             /* the list of what root needs; NULL with it */
+        Closure *closure;                               /* that list; NULL until environment_load() */
+        unsigned programs;                              /* bits: what root has; the same */
 } Environment;
 
 Environment *environment_new(const char *name, const char *description);
-Environment *environment_free(Environment *e);
-DEFINE_TRIVIAL_CLEANUP_FUNC(Environment *, environment_free);
+
+/* The count is no part of what is constant: everybody but who makes one has a constant environment. */
+const Environment *environment_ref(const Environment *e);
+const Environment *environment_unref(const Environment *e);
+static inline void environment_unrefp(Environment **e) {
+        (void) environment_unref(*e);
+}
 
 /* -EEXIST when it is there already. */
 int environment_add_interpreter(Environment *e, Interpreter i);
 bool environment_has(const Environment *e, Interpreter i);
 
-/* Whether its program is among the host's, in the directories that the jail will have. */
+/* Reads the list of one that has a root, and looks which programs are there, so that nobody has to touch the store
+ * later. On error *reterr_why (allocated, NULL on OOM) says what is wrong. */
+int environment_load(Environment *e, char **reterr_why);
+
+/* Whether its program is there: the host's in the directories that the jail will have, or the root's. */
 bool environment_interpreter_installed(const Environment *e, Interpreter i);
 
 typedef struct EnvironmentTable EnvironmentTable;
@@ -66,10 +86,14 @@ DEFINE_TRIVIAL_CLEANUP_FUNC(EnvironmentTable *, environment_table_free);
 /* python, shell, node, default. */
 int environment_table_add_builtin(EnvironmentTable *t);
 
-/* Takes e over. One of the same name is replaced in its place. -EINVAL: bad name or no interpreter; -E2BIG:
- * the table is full; -ENOMEM. On error e still belongs to the caller. */
+/* Takes the reference to e over. One of the same name is replaced in its place. -EINVAL: bad name or no interpreter;
+ * -E2BIG: the table is full; -ENOMEM. On error the reference is still the caller's. */
 int environment_table_add(EnvironmentTable *t, Environment *e);
 
+/* environment_load() for all. On error *reterr_name is the name of the one it was about, borrowed. */
+int environment_table_load(EnvironmentTable *t, const char **reterr_name, char **reterr_why);
+
+/* Borrowed: take a reference to keep it. */
 const Environment *environment_table_find(const EnvironmentTable *t, const char *name);
 size_t environment_table_size(const EnvironmentTable *t);
 const Environment *environment_table_get(const EnvironmentTable *t, size_t i);

@@ -45,7 +45,7 @@ static void session_init(Session *s, Manager *m, const SessionRequest *request) 
         *s = (Session){
                 .manager = m,
                 .peer = PEER_CRED_NULL,
-                .environment = request->environment,
+                .environment = environment_ref(request->environment),
                 .limits = request->limits,
                 .workspace_mb = limits_workspace_mb(&request->limits),
                 .state = SESSION_STARTING,
@@ -181,6 +181,7 @@ Session *session_free(Session *s) {
         free(s->name);
         free(s->project);
         free(s->notice);
+        (void) environment_unref(s->environment);
         return mfree(s);
 }
 

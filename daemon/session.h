@@ -36,7 +36,7 @@ typedef struct Session {
         char *name;    /* NULL: ephemeral */
         char *project; /* as the caller named it; never opened here */
         ProjectMode project_mode;    /* how it is mounted */
-        const Environment *environment;
+        const Environment *environment; /* a reference: its table may have another one by now */
         Limits limits;
         uint64_t workspace_mb; /* as it was made: a tmpfs keeps its size when limits change */
         SessionState state;

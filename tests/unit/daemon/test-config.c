@@ -127,6 +127,8 @@ Test(config, written_and_read_back) {
                 "\"session\":{\"idle_timeout_seconds\":0},"
                 "\"user\":{\"max_memory_mb\":64},\"audit\":{\"log_code\":true},\"environments\":{\"python\":{\"timeout_seconds\":9},"
                 "\"shell\":{\"interpreters\":[\"bash\"]},\"x\":{\"preset\":\"default\",\"cpus\":3.5}}}",
+                "{\"environments\":{\"python\":{\"root\":\"/s/a\",\"closure\":\"/l\"},"
+                "\"node\":{\"preset\":\"node\",\"closure\":\"/l\",\"root\":\"/s/b\"}}}",
         };
 
         for (size_t i = 0; i < ELEMENTSOF(texts); i++) {
@@ -178,7 +180,7 @@ Test(config, unknown_keys) {
                "cpu_weight, io_weight, io_read_mbps, io_write_mbps");
         refuse("{\"environments\":{\"py\":{\"foo\":1}}}",
                "F: environments.py.foo: unknown key; known: preset, interpreters, description, "
-               "timeout_seconds, memory_mb, cpus, project");
+               "timeout_seconds, memory_mb, cpus, project, root, closure");
         refuse("{\"defaults\":{\"project\":\"rw\"}}",
                "F: defaults.project: must be \"none\", \"read-only\" or \"read-write\"");
         refuse("{\"environments\":{\"python\":{\"project\":true}}}", "F: environments.python.project: must be a string");
@@ -351,4 +353,62 @@ Test(config, files) {
 
         cr_assert_eq(config_load(directory, &c, &why), -EISDIR);
         cr_assert_eq(rmdir(directory), 0);
+}
+
+/* What runs other programs than a preset is one only where it says so. */
+Test(config, closures) {
+        _cleanup_(config_freep) Config *c = parse(
+                "{\"environments\":{\"python\":{\"root\":\"/s/py\",\"closure\":\"/l\",\"memory_mb\":99},"
+                "\"node\":{\"root\":\"/s/n\",\"preset\":\"node\",\"closure\":\"/l\"},"
+                "\"x\":{\"interpreters\":[\"bash\"],\"closure\":\"/m\",\"root\":\"/s/x/y\"}}}");
+        const Environment *e = environment_table_find(c->environments, "python");
+
+        cr_assert_str_eq(e->root, "/s/py");
+        cr_assert_str_eq(e->closure_path, "/l");
+        cr_assert_null(e->closure, "not read yet");
+        cr_assert_not(e->is_preset);
+        cr_assert(environment_has(e, INTERPRETER_PYTHON) && e->n_interpreters == 1 && e->memory_mb == 99);
+        cr_assert(environment_table_find(c->environments, "node")->is_preset);
+        cr_assert_str_eq(environment_table_find(c->environments, "x")->root, "/s/x/y");
+        cr_assert_null(environment_table_find(c->environments, "default")->root);
+}
+
+Test(config, bad_closures) {
+        refuse("{\"environments\":{\"python\":{\"root\":\"/s/a\"}}}",
+               "F: environments.python: needs \"closure\" beside \"root\"");
+        refuse("{\"environments\":{\"python\":{\"closure\":\"/s/a\"}}}",
+               "F: environments.python: needs \"root\" beside \"closure\"");
+        refuse("{\"environments\":{\"python\":{\"root\":\"s/a\",\"closure\":\"/c\"}}}",
+               "F: environments.python.root: must be an absolute path without \".\" and \"..\"");
+        refuse("{\"environments\":{\"python\":{\"root\":\"/s/a\",\"closure\":\"/s/../c\"}}}",
+               "F: environments.python.closure: must be an absolute path without \".\" and \"..\"");
+        refuse("{\"environments\":{\"python\":{\"root\":1}}}", "F: environments.python.root: must be a string");
+}
+
+Test(config, closure_files) {
+        char directory[] = "/tmp/test-config-XXXXXX";
+        _cleanup_free_ char *path = NULL, *list = NULL, *why = NULL, *expected = NULL, *text = NULL;
+        _cleanup_(config_freep) Config *c = NULL;
+
+        cr_assert_not_null(mkdtemp(directory));
+        cr_assert_gt(asprintf(&path, "%s/config.json", directory), 0);
+        cr_assert_gt(asprintf(&list, "%s/list", directory), 0);
+        cr_assert_gt(asprintf(&text, "{\"environments\":{\"python\":{\"root\":\"/s/a\",\"closure\":\"%s\"}}}", list), 0);
+        write_config(path, 0, text);
+
+        cr_assert_eq(config_load(path, &c, &why), -EINVAL);
+        cr_assert_gt(asprintf(&expected, "%s: environments.python.closure: cannot read %s: No such file or directory",
+                              path, list), 0);
+        cr_assert_str_eq(why, expected);
+        why = mfree(why);
+
+        write_config(list, 0, "/s/b\n");
+        cr_assert_eq(config_load(path, &c, &why), -EINVAL);
+        cr_assert_not_null(strstr(why, "the root is none of its paths"));
+        why = mfree(why);
+
+        write_config(list, 0, "/s/a\n/s/b\n");
+        cr_assert_eq(config_load(path, &c, &why), 0, "%s", why ?: "?");
+        cr_assert_eq(environment_table_find(c->environments, "python")->closure->n_paths, 2);
+        cr_assert(unlink(path) >= 0 && unlink(list) >= 0 && rmdir(directory) >= 0);
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <criterion/criterion.h>
 
 #include "daemon/environment.h"
+#include "lib/fd-util.h"
 
 static EnvironmentTable *table;
 
@@ -72,7 +75,7 @@ Test(environment, builtin) {
 }
 
 Test(environment, same_interpreter_twice) {
-        _cleanup_(environment_freep) Environment *e = make("x", INTERPRETER_NODE);
+        _cleanup_(environment_unrefp) Environment *e = make("x", INTERPRETER_NODE);
 
         cr_assert_eq(environment_add_interpreter(e, INTERPRETER_NODE), -EEXIST);
         cr_assert_eq(environment_add_interpreter(e, _INTERPRETER_INVALID), -EINVAL);
@@ -91,8 +94,8 @@ Test(environment, replace_keeps_the_place) {
 }
 
 Test(environment, refused) {
-        _cleanup_(environment_freep) Environment *empty = environment_new("empty", NULL);
-        _cleanup_(environment_freep) Environment *bad = make("../x", INTERPRETER_BASH);
+        _cleanup_(environment_unrefp) Environment *empty = environment_new("empty", NULL);
+        _cleanup_(environment_unrefp) Environment *bad = make("../x", INTERPRETER_BASH);
 
         cr_assert_eq(environment_table_add(table, empty), -EINVAL);
         cr_assert_eq(environment_table_add(table, bad), -EINVAL);
@@ -100,7 +103,7 @@ Test(environment, refused) {
 }
 
 Test(environment, full) {
-        _cleanup_(environment_freep) Environment *one_more = make("one-more", INTERPRETER_BASH);
+        _cleanup_(environment_unrefp) Environment *one_more = make("one-more", INTERPRETER_BASH);
 
         for (unsigned i = 0; i < ENVIRONMENTS_MAX; i++) {
                 char name[16];
@@ -120,4 +123,62 @@ Test(environment, installed) {
         cr_assert_eq(environment_interpreter_installed(e, INTERPRETER_BASH),
                      access("/bin/bash", X_OK) >= 0 || access("/usr/local/bin/bash", X_OK) >= 0);
         cr_assert_not(environment_interpreter_installed(e, INTERPRETER_PYTHON), "not in this environment");
+}
+
+/* A session keeps what its table does not have any more. */
+Test(environment, references) {
+        const Environment *kept;
+
+        cr_assert_eq(environment_table_add(table, make("a", INTERPRETER_NODE)), 0);
+        kept = environment_ref(environment_table_find(table, "a"));
+        cr_assert_eq(environment_table_add(table, make("a", INTERPRETER_BASH)), 0);
+        cr_assert_neq(environment_table_find(table, "a"), kept);
+        cr_assert_str_eq(kept->name, "a");
+        cr_assert(environment_has(kept, INTERPRETER_NODE));
+        cr_assert_null(environment_unref(kept));
+        cr_assert_null(environment_unref(NULL));
+}
+
+static void make_program(const char *directory, const char *name, mode_t mode) {
+        _cleanup_free_ char *path = NULL;
+        _cleanup_close_ int fd = -EBADF;
+
+        cr_assert_gt(asprintf(&path, "%s/%s", directory, name), 0);
+        fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, mode);
+        cr_assert_geq(fd, 0);
+}
+
+/* A store with one path, that is also a root, and its list. */
+Test(environment, with_a_closure) {
+        char store[] = "/tmp/test-environment-XXXXXX";
+        _cleanup_free_ char *root = NULL, *bin = NULL, *list = NULL, *why = NULL, *line = NULL;
+        _cleanup_(environment_unrefp) Environment *e = make("a", INTERPRETER_PYTHON);
+
+        cr_assert_not_null(mkdtemp(store));
+        cr_assert_gt(asprintf(&root, "%s/env", store), 0);
+        cr_assert_gt(asprintf(&bin, "%s/bin", root), 0);
+        cr_assert_gt(asprintf(&list, "%s/list", store), 0);
+        cr_assert_gt(asprintf(&line, "%s\n", root), 0);
+        cr_assert(mkdir(root, 0755) >= 0 && mkdir(bin, 0755) >= 0);
+        make_program(bin, "python3", 0755);
+        make_program(bin, "env", 0755);
+        make_program(bin, "node", 0644);
+        make_program(store, "list", 0644);
+        cr_assert_eq(write_file_at(AT_FDCWD, list, line), 0);
+        cr_assert_eq(environment_add_interpreter(e, INTERPRETER_NODE), 0);
+        cr_assert_not_null(e->root = strdup(root));
+        cr_assert_not_null(e->closure_path = strdup(list));
+
+        cr_assert_not(environment_interpreter_installed(e, INTERPRETER_PYTHON), "not looked for yet");
+        cr_assert_eq(environment_load(e, &why), 0, "%s", why ?: "?");
+        cr_assert_str_eq(e->closure->store, store);
+        cr_assert_eq(e->programs, (1U << INTERPRETER_PYTHON) | ENVIRONMENT_HAS_ENV);
+        cr_assert(environment_interpreter_installed(e, INTERPRETER_PYTHON));
+        cr_assert_not(environment_interpreter_installed(e, INTERPRETER_NODE), "not executable, and not the host's");
+
+        free(e->root);
+        cr_assert_not_null(e->root = strdup("/elsewhere"));
+        e->closure = closure_free(e->closure);
+        cr_assert_eq(environment_load(e, &why), -EINVAL);
+        cr_assert_not_null(strstr(why, ": the root is none of its paths"));
 }
