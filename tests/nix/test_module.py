@@ -1,0 +1,494 @@
+# SPDX-License-Identifier: MIT
+"""services.nix-sandbox, evaluated with a typed stub of the options of NixOS that it sets."""
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from nixlib import ROOT, quoted
+
+EVALUATE = """
+  let
+    pkgs = import <nixpkgs> { };
+    inherit (pkgs) lib;
+    evaluate = module: (lib.evalModules {
+      specialArgs = { inherit pkgs; };
+      modules = [ <repo/nix/module.nix> <nixpkgs/nixos-options.nix> { services.nix-sandbox.enable = true; } module ];
+    }).config.system.result;
+    sources = c: lib.mapAttrs (_: e: "${e.source}") c.environment.etc;
+  in
+"""
+
+FULL = """{ pkgs, ... }: { services.nix-sandbox = {
+  presets = false;
+  limits.defaults = { timeoutSeconds = 60; memoryMb = 1024; cpus = 1.5; diskMb = 2048; processes = 256; cpuWeight = 50;
+                      ioWeight = 60; ioReadMbps = 10; ioWriteMbps = 5.5; project = "none"; };
+  limits.max = { timeoutSeconds = 600.5; memoryMb = 4096; };
+  session = { standbyAfterSeconds = 60; idleTimeoutSeconds = 600; maxLifetimeSeconds = 0; turnBudgetSeconds = 300;
+              reclaimAfterSeconds = 30; backgroundJobs = "keep-awake"; checkpoints = "never"; onDisconnect = "end"; };
+  settings = { user.max_sessions = 4; audit.log_code = true; session.standby_after_seconds = 60; };
+  adminGroup = "sandbox-admins";
+  mcp = { serverName = "box"; arguments = [ "--project-mode" "none" ]; };
+  environments.analysis = { preset = "python"; packages = [ pkgs.ripgrep ]; pythonPackages = ps: [ ps.numpy ];
+                            memoryMb = 2048; timeoutSeconds = 300; cpus = 2; project = "read-write"; };
+  environments.both = { interpreters = [ "node" "bash" ]; nodePackages = [ pkgs.jq ]; description = "Two of them"; };
+}; }"""
+
+SETTINGS = {
+    "defaults": {"timeout_seconds": 60, "memory_mb": 1024, "cpus": 1.5, "disk_mb": 2048, "processes": 256, "cpu_weight": 50,
+                 "io_weight": 60, "io_read_mbps": 10, "io_write_mbps": 5.5, "project": "none"},
+    "max": {"timeout_seconds": 600.5, "memory_mb": 4096},
+    "session": {"standby_after_seconds": 60, "idle_timeout_seconds": 600, "max_lifetime_seconds": 0, "turn_budget_seconds": 300,
+                "reclaim_after_seconds": 30, "background_jobs": "keep-awake", "checkpoints": "never", "on_disconnect": "end"},
+    "user": {"max_sessions": 4},
+    "audit": {"log_code": True},
+}
+
+
+def evaluated(nix, module, what):
+    """Something of the configuration c that NixOS makes of a module."""
+    return nix.eval(f"{EVALUATE} let c = evaluate ({module}); in {what}")
+
+
+@pytest.fixture(scope="module")
+def package(nix):
+    return nix.build("(import <nixpkgs> { }).callPackage <repo/nix/package.nix> { }")
+
+
+# ---- what it makes
+
+def test_one_line_is_enough(nix):
+    made = evaluated(nix, "{ }", """{
+      etc = lib.attrNames c.environment.etc;
+      inherit (c.services.nix-sandbox) settings;
+      inherit (c) warnings;
+      polkit = c.security.polkit;
+      onPath = map (p: p.pname) c.environment.systemPackages;
+      groups = lib.attrNames c.users.groups;
+    }""")
+    assert made["etc"] == [f"nix-sandbox/{f}" for f in (
+        "environments.d/default", "environments.d/node", "environments.d/python", "environments.d/shell", "mcp.json", "sandboxd",
+        "sandboxd.json")]
+    assert made["settings"] == {} and made["warnings"] == [] and made["onPath"] == ["nix-sandbox"]
+    assert made["polkit"] == {"enable": True, "extraConfig": ""} and made["groups"] == ["nix-sandbox", "nix-sandbox-jail"]
+
+
+def test_nothing_without_enable(nix):
+    assert evaluated(nix, "{ services.nix-sandbox.enable = lib.mkForce false; }", """
+      [ c.environment.etc c.environment.systemPackages c.systemd.packages c.systemd.services c.users.users c.security.polkit.enable ]
+    """) == [{}, [], [], {}, {}, False]
+
+
+def test_every_option(nix):
+    made = evaluated(nix, FULL, """{
+      inherit (c.services.nix-sandbox) settings;
+      inherit (c) warnings;
+      etc = lib.attrNames c.environment.etc;
+      environments = lib.mapAttrs (name: _: c.environment.etc."nix-sandbox/environments.d/${name}".source.environment)
+        c.services.nix-sandbox.environments;
+      groups = lib.attrNames c.users.groups;
+    }""")
+    assert made["settings"] == SETTINGS and made["warnings"] == [] and "sandbox-admins" in made["groups"]
+    assert [f for f in made["etc"] if "environments.d" in f] == [f"nix-sandbox/environments.d/{n}" for n in ("analysis", "both")]
+    assert made["environments"] == {
+        "analysis": {"version": 1, "name": "analysis", "description": "Python", "interpreters": ["python"], "memory_mb": 2048,
+                     "timeout_seconds": 300, "cpus": 2, "project": "read-write"},
+        "both": {"version": 1, "name": "both", "description": "Two of them", "interpreters": ["node", "bash"]},
+    }
+
+
+def test_environment_builds_on_its_preset(nix):
+    names = evaluated(nix, FULL.replace('preset = "python"', 'preset = "default"'), """
+      let
+        names = map lib.getName;
+        of = name: let e = c.environment.etc."nix-sandbox/environments.d/${name}".source; in
+          { packages = names e.packages; python = names (e.pythonPackages pkgs.python3.pkgs); node = names e.nodePackages; };
+      in [ (of "analysis") (of "both") ]""")
+    assert {"ripgrep", "jq", "gawk"} <= set(names[0]["packages"]) and "python3-numpy" in names[0]["python"]
+    assert names[1] == {"packages": [], "python": [], "node": ["jq"]}
+
+
+def test_preset_with_a_limit_is_another_environment(nix):
+    """Only the unchanged one shares a session with the others."""
+    presets = evaluated(nix, '{ services.nix-sandbox.environments.python = { preset = "python"; memoryMb = 99; }; }', """
+      lib.mapAttrs (_: e: e.source.environment.preset or false) (lib.filterAttrs (n: _: lib.hasInfix "environments.d" n) c.environment.etc)
+    """)
+    assert {os.path.basename(n): p for n, p in presets.items()} == {"default": True, "node": True, "shell": True, "python": False}
+
+
+def test_artifact_is_taken_as_it_is(nix):
+    same = evaluated(nix, """{ pkgs, ... }: { services.nix-sandbox.environments.mine.artifact =
+      pkgs.callPackage <repo/nix/mk-sandbox.nix> { } { name = "mine"; interpreters = [ "bash" ]; }; }""", """
+      [ "${c.environment.etc."nix-sandbox/environments.d/mine".source}"
+        "${pkgs.callPackage <repo/nix/mk-sandbox.nix> { } { name = "mine"; interpreters = [ "bash" ]; }}" ]""")
+    assert same[0] == same[1]
+
+
+def test_without_any_environment_there_is_a_warning(nix):
+    (warning,) = evaluated(nix, "{ services.nix-sandbox.presets = false; }", "c.warnings")
+    assert "services.nix-sandbox.presets" in warning and "services.nix-sandbox.environments" in warning
+
+
+def test_registration_for_editors(nix):
+    path = nix.build(f'{EVALUATE} (evaluate ({FULL})).environment.etc."nix-sandbox/mcp.json".source')
+    with open(path, encoding="utf-8") as f:
+        assert json.load(f) == {"mcpServers": {"box": {
+            "type": "stdio", "command": "/run/current-system/sw/bin/nix-sandbox-mcp", "args": ["--project-mode", "none"]}}}
+    off = evaluated(nix, "{ services.nix-sandbox.mcp.enable = false; }", "lib.attrNames c.environment.etc")
+    assert "nix-sandbox/mcp.json" not in off and "nix-sandbox/sandboxd.json" in off
+
+
+def test_users_are_those_of_sysusers(nix):
+    with open(os.path.join(ROOT, "units/sysusers.d/nix-sandbox.conf"), encoding="utf-8") as f:
+        wanted = dict(re.findall(r'^u (\S+) +- "(.*)"$', f.read(), re.M))
+    assert len(wanted) == 2
+    assert evaluated(nix, "{ }", "c.users.users") == {
+        name: {"isSystemUser": True, "group": name, "description": what} for name, what in wanted.items()}
+
+
+# ---- units
+
+def words(unit):
+    """{(section, key): values} of a unit's text, continued lines joined."""
+    section, found = None, {}
+    for line in re.sub(r"\\\n", "", unit).splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif "=" in line and not line.startswith("#"):
+            key, _, value = line.partition("=")
+            found.setdefault((section, key), []).append(value.strip())
+    return found
+
+
+def together(unit, dropin):
+    """As systemd reads both: an empty value takes back what came before."""
+    found = words(unit)
+    for place, values in words(dropin).items():
+        for value in values:
+            if value == "":
+                found[place] = []
+            else:
+                found.setdefault(place, []).append(value)
+    return found
+
+
+def lines(values):
+    return "".join(f"{key}={v}\n" for key, value in sorted(values.items()) for v in (value if isinstance(value, list) else [value]))
+
+
+def rendered(kind, unit):
+    """The drop-in that NixOS writes for a unit which a package has (nixos/lib/systemd-lib.nix)."""
+    text = "[Unit]\n" + lines(unit["unitConfig"])
+    if unit["reloadTriggers"]:
+        text += f"X-Reload-Triggers={' '.join(unit['reloadTriggers'])}\n"
+    text += f"\n[{kind}]\n"
+    if unit.get("reloadIfChanged"):
+        text += "X-ReloadIfChanged=true\n"
+    return text + lines(unit.get("serviceConfig") or unit.get("socketConfig") or {})
+
+
+def drop_ins(nix, module="{ }"):
+    made = evaluated(nix, module, "{ inherit (c.systemd) services sockets; }")
+    assert set(made["services"]) == {"sandboxd"} and set(made["sockets"]) == {"sandboxd"}
+    assert made["sockets"]["sandboxd"]["wantedBy"] == ["sockets.target"] and made["services"]["sandboxd"]["wantedBy"] == []
+    return {"sandboxd.service": rendered("Service", made["services"]["sandboxd"]),
+            "sandboxd.socket": rendered("Socket", made["sockets"]["sandboxd"])}
+
+
+def of_repository(name):
+    """A unit as make install writes it for /usr and the systemd that NixOS has."""
+    path = os.path.join(ROOT, "units", name)
+    with open(path if os.path.exists(path) else f"{path}.in", encoding="utf-8") as f:
+        text = f.read()
+    for word, value in (("LIBEXECDIR", "/usr/libexec/nix-sandbox"), ("KILL", "kill"), ("SUBGROUP", "DelegateSubgroup=supervisor")):
+        text = text.replace(f"@{word}@", value)
+    return text
+
+
+def without_paths(values):
+    return [re.sub(r"/[^ \"]*/(sandboxd|kill)\b", r"\1", v) for v in values]
+
+
+@pytest.mark.parametrize("name", ["sandboxd.service", "sandboxd.socket", "nix-sandbox.slice"])
+def test_units_are_those_of_the_repository(nix, package, name):
+    with open(os.path.join(package, "lib/systemd/system", name), encoding="utf-8") as f:
+        installed = f.read()
+    made = together(installed, drop_ins(nix).get(name, ""))
+    own = {("Unit", "X-Reload-Triggers"), ("Service", "X-ReloadIfChanged")}
+    assert {k: without_paths(v) for k, v in made.items() if k not in own} == \
+        {k: without_paths(v) for k, v in words(of_repository(name)).items()}
+    if name == "sandboxd.service":
+        assert made[("Service", "X-ReloadIfChanged")] == ["true"] and ("Unit", "X-Reload-Triggers") in made
+        assert made[("Service", "ExecStart")][0].split()[0] == "/etc/nix-sandbox/sandboxd"
+        assert nix.name(made[("Service", "ExecReload")][0].split()[0]) == "coreutils-1.0/bin/kill"
+    else:
+        assert not own & set(made)
+
+
+def test_package_brings_the_units(nix, package):
+    assert evaluated(nix, "{ }", "map toString (c.systemd.packages ++ c.systemd.tmpfiles.packages)") == [package, package]
+    assert os.path.exists(f"{package}/lib/tmpfiles.d/nix-sandbox.conf")
+    assert os.path.exists(f"{package}/share/polkit-1/actions/io.nixsandbox.policy")
+
+
+def test_systemd_has_nothing_to_say_of_the_units(nix, package, tmp_path):
+    shutil.copytree(f"{package}/lib/systemd/system", tmp_path, dirs_exist_ok=True)
+    for name, text in drop_ins(nix, FULL).items():
+        folder = tmp_path / f"{name}.d"
+        folder.mkdir(exist_ok=True)
+        (folder / "overrides.conf").write_text(
+            text.replace("/etc/nix-sandbox/sandboxd ", f"{package}/libexec/nix-sandbox/sandboxd "), encoding="utf-8")
+    version = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    if int(version) < 254:
+        unit = tmp_path / "sandboxd.service"
+        unit.write_text(re.sub("(?m)^DelegateSubgroup=.*\n", "", unit.read_text()))
+    units = [str(tmp_path / u) for u in ("sandboxd.service", "sandboxd.socket", "nix-sandbox.slice")]
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, check=False,
+                          env={**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:"})
+    assert not done.stdout + done.stderr and done.returncode == 0, done.stdout + done.stderr
+
+
+# ---- switches
+
+def of_switch(nix, module):
+    """What a switch compares and what changes without it."""
+    made = evaluated(nix, module, """{ etc = sources c; inherit (c.systemd) services sockets packages; }""")
+    etc = made.pop("etc")
+    return made, etc
+
+
+def test_one_environment_more_changes_no_unit_and_no_configuration(nix):
+    before, etc = of_switch(nix, "{ }")
+    after, more = of_switch(nix, '{ services.nix-sandbox.environments.mine = { preset = "shell"; memoryMb = 99; }; }')
+    assert before == after
+    assert set(more.items()) - set(etc.items()) == {("nix-sandbox/environments.d/mine", more["nix-sandbox/environments.d/mine"])}
+
+
+def test_new_configuration_is_a_reload(nix):
+    before, etc = of_switch(nix, "{ }")
+    after, more = of_switch(nix, "{ services.nix-sandbox.settings.user.max_sessions = 3; }")
+    assert [etc["nix-sandbox/sandboxd.json"]] == before["services"]["sandboxd"].pop("reloadTriggers")
+    assert [more["nix-sandbox/sandboxd.json"]] == after["services"]["sandboxd"].pop("reloadTriggers")
+    assert before == after and etc["nix-sandbox/sandboxd.json"] != more["nix-sandbox/sandboxd.json"]
+
+
+def test_new_version_is_behind_the_same_path(nix):
+    other = "{ pkgs, ... }: { services.nix-sandbox.package = pkgs.jq; }"
+    before, etc = of_switch(nix, "{ }")
+    after, more = of_switch(nix, other)
+    assert etc["nix-sandbox/sandboxd"] != more["nix-sandbox/sandboxd"]
+    assert more["nix-sandbox/sandboxd"].endswith("-jq-1.0/libexec/nix-sandbox/sandboxd")
+    for field in ("serviceConfig", "reloadIfChanged"):
+        assert before["services"]["sandboxd"][field] == after["services"]["sandboxd"][field]
+    assert before["services"]["sandboxd"]["reloadIfChanged"]
+
+
+# ---- polkit
+
+POLKIT = """
+  const rules = [];
+  const polkit = { Result: { YES: "yes" }, addRule: f => rules.push(f) };
+  new Function("polkit", process.argv[1])(polkit);
+  const ask = (id, groups) => {
+    for (const rule of rules) {
+      const said = rule({ id, lookup: () => undefined }, { isInGroup: g => groups.includes(g) });
+      if (said) return said;
+    }
+    return null;
+  };
+  const asked = JSON.parse(process.argv[2]);
+  console.log(JSON.stringify(asked.map(([id, groups]) => ask(id, groups))));
+"""
+
+
+def test_polkit_rule_decides_as_meant(nix):
+    rule = evaluated(nix, FULL, "c.security.polkit.extraConfig")
+    with open(os.path.join(ROOT, "polkit/io.nixsandbox.policy"), encoding="utf-8") as f:
+        actions = re.findall('<action id="(.*)">', f.read())
+    assert len(actions) == 4
+    mine = {"io.nixsandbox.list-others", "io.nixsandbox.manage-others"}
+    asked = [(a, g) for a in [*actions, "org.freedesktop.systemd1.manage-units"]
+             for g in (["sandbox-admins"], ["wheel", "nix-sandbox"], [])]
+    said = subprocess.run(["node", "-e", POLKIT, rule, json.dumps(asked)], capture_output=True, text=True, check=True).stdout
+    assert json.loads(said) == ["yes" if a in mine and "sandbox-admins" in g else None for a, g in asked]
+
+
+# ---- the daemon
+
+def config_file(nix, module):
+    return nix.build(f'{EVALUATE} (evaluate ({module})).environment.etc."nix-sandbox/sandboxd.json".source')
+
+
+def test_daemon_takes_the_configuration(nix, package):
+    path = config_file(nix, FULL)
+    with open(path, encoding="utf-8") as f:
+        assert json.load(f) == SETTINGS
+    shown = json.loads(subprocess.run([f"{package}/libexec/nix-sandbox/sandboxd", "--config", path, "--check-config"],
+                                      capture_output=True, check=True).stdout)
+    for section, values in SETTINGS.items():
+        assert {k: shown[section][k] for k in values} == values
+    with open(config_file(nix, "{ }"), encoding="utf-8") as f:
+        assert json.load(f) == {}
+
+
+@pytest.mark.parametrize("settings, what", [
+    ("user.max_session = 4", "user.max_session: "),
+    ('session.checkpoints = "sometimes"', "session.checkpoints: "),
+    ("nothing = true", "nothing: "),
+])
+def test_what_the_daemon_refuses_is_not_built(nix, settings, what):
+    module = f"{{ services.nix-sandbox.settings.{settings}; }}"
+    done = nix.run("nix-build", "--no-out-link", "-E",
+                   f'{EVALUATE} (evaluate ({module})).environment.etc."nix-sandbox/sandboxd.json".source', check=False)
+    assert done.returncode != 0 and f"sandboxd-unchecked.json: {what}" in done.stderr
+
+
+# ---- what is refused
+
+OPTION = "services.nix-sandbox"
+BAD = [
+    # of a type
+    ("memory = 1", "memory", "does not exist"),
+    ("limits.defaults.memoryMB = 64", "limits.defaults.memoryMB", "does not exist"),
+    ("environments.x.network = true", "environments.x.network", "does not exist"),
+    ("limits.max.memoryMb = 16", "limits.max.memoryMb", "between 32 and 16777216"),
+    ('limits.defaults.timeoutSeconds = "30"', "limits.defaults.timeoutSeconds", "is not of type"),
+    ("session.idleTimeoutSeconds = -1", "session.idleTimeoutSeconds", "is not of type"),
+    ('session.onDisconnect = "stop"', "session.onDisconnect", '"keep", "end"'),
+    ('environments.x.preset = "ruby"', "environments.x.preset", '"default", "node", "python", "shell"'),
+    ('environments.x.interpreters = [ "perl" ]', "environments.x.interpreters", '"python", "bash", "node"'),
+    ('environments.x = { preset = "shell"; packages = [ "jq" ]; }', "environments.x.packages", "is not of type"),
+    ('environments.x.project = "write"', "environments.x.project", '"none", "read-only", "read-write"'),
+    ("settings.audit = x: x", "settings", "JSON value"),
+    ('adminGroup = "a\\"); polkit"', "adminGroup", "is not of type"),
+    # that does not go together
+    ("environments.x = { }", "environments.x", "set preset, interpreters or artifact"),
+    ('environments."a b".preset = "python"', "environments.a b", "letters, digits"),
+    ('environments.x = { preset = "python"; interpreters = [ "bash" ]; }', "environments.x", "exclude each other"),
+    ('environments.x.interpreters = [ "bash" "bash" ]', "environments.x.interpreters", "twice"),
+    ('environments.x = { preset = "shell"; pythonPackages = ps: [ ps.numpy ]; }', "environments.x.pythonPackages", "no python"),
+    ('environments.x = { interpreters = [ "bash" ]; nodePackages = [ pkgs.jq ]; }', "environments.x.nodePackages", "no node"),
+    ("environments.x.artifact = pkgs.jq", "environments.x.artifact", "mkSandbox"),
+    ("environments.x = { artifact = pkgs.jq; memoryMb = 64; }", "environments.x.artifact", "without memoryMb"),
+    ("limits = { defaults.memoryMb = 128; max.memoryMb = 64; }", "limits.defaults.memoryMb", f"{OPTION}.limits.max.memoryMb"),
+    ('limits.max.cpus = 1; services.nix-sandbox.environments.x = { preset = "node"; cpus = 1.5; }', "environments.x.cpus",
+     f"{OPTION}.limits.max.cpus"),
+    ('environments.x.preset = "node"; services.nix-sandbox.settings.environments.x.preset = "shell"', "environments.x",
+     f"{OPTION}.settings.environments.x goes before it"),
+    ("settings.defaults.memory_mb = 1; services.nix-sandbox.limits.defaults.memoryMb = 64", "settings.defaults.memory_mb",
+     "conflicting definition values"),
+    ('settings.environment_dirs = [ "/srv" ]', "settings.environment_dirs", "/etc/nix-sandbox/environments.d"),
+    ("environments = lib.genAttrs (map toString (lib.range 1 61)) (_: { preset = \"shell\"; })", "environments", "64 environments"),
+]
+
+
+@pytest.mark.parametrize("bad, option, text", BAD, ids=[b[0][:40] for b in BAD])
+def test_bad_configuration_is_refused(nix, bad, option, text):
+    said = nix.refused(f"""{EVALUATE} let c = evaluate ({{ pkgs, ... }}: {{ services.nix-sandbox.{bad}; }}); in
+      builtins.deepSeq [ c.services.nix-sandbox.settings c.security.polkit ] (sources c)""")
+    assert f"{OPTION}.{option}" in said and text in said
+
+
+def test_jails_need_user_namespaces(nix):
+    said = nix.refused(f"{EVALUATE} (evaluate {{ security.allowUserNamespaces = false; }}).warnings")
+    assert "services.nix-sandbox" in said and "security.allowUserNamespaces must be true" in said
+
+
+# ---- TOML
+
+TOML = """
+[defaults]
+timeout_seconds = 60
+memory_mb = 1024
+[max]
+memory_mb = 4096
+[session]
+idle_timeout_seconds = 600
+max_lifetime_seconds = 0
+[environments.data]
+preset = "python"
+memory_mb = 2048
+[environments.run]
+interpreter = "bash"
+description = "Only bash"
+project = "none"
+"""
+
+THE_SAME = """{ services.nix-sandbox = {
+  limits = { defaults = { timeoutSeconds = 60; memoryMb = 1024; }; max.memoryMb = 4096; };
+  session = { idleTimeoutSeconds = 600; maxLifetimeSeconds = 0; };
+  environments.data = { preset = "python"; memoryMb = 2048; };
+  environments.run = { interpreters = [ "bash" ]; description = "Only bash"; project = "none"; };
+}; }"""
+
+
+@pytest.fixture
+def toml(tmp_path):
+    def write(text):
+        (tmp_path / "sandboxes.toml").write_text(text, encoding="utf-8")
+        return f"{{ services.nix-sandbox.configFile = /. + {quoted(tmp_path / 'sandboxes.toml')}; }}"
+    return write
+
+
+def test_toml_is_the_same_as_options(nix, toml):
+    what = "{ inherit (c.services.nix-sandbox) settings; etc = sources c; inherit (c.systemd) services; }"
+    assert evaluated(nix, toml(TOML), what) == evaluated(nix, THE_SAME, what)
+
+
+def test_toml_and_options_together(nix, toml):
+    both = f"{{ imports = [ ({toml(TOML)}) {{ services.nix-sandbox.limits.defaults.cpus = 3; }} ]; }}"
+    assert evaluated(nix, both, "c.services.nix-sandbox.settings.defaults") == {"timeout_seconds": 60, "memory_mb": 1024, "cpus": 3}
+
+
+@pytest.mark.parametrize("text, words_", [
+    ("[defaults]\ntimeout = 3", ['sandboxes.toml: [defaults]: there is no key "timeout"', "timeout_seconds"]),
+    ("[session]\nidle_timeout = 3", ['sandboxes.toml: [session]: there is no key "idle_timeout"', "idle_timeout_seconds"]),
+    ("[environments.x]\nimage = 'a'", ['sandboxes.toml: [environments.x]: there is no key "image"', "preset"]),
+    ("[environments.x]\npreset = 'ruby'", ['sandboxes.toml: [environments.x]: there is no preset "ruby"', "default, node, python, shell"]),
+    ("[network]\nallow = true", ['sandboxes.toml: top level: there is no section "network"', "environments"]),
+    ("defaults = 3", ["sandboxes.toml: [defaults]: must be a table"]),
+    ("[environments]\nx = 3", ["sandboxes.toml: [environments.x]: must be a table"]),
+    ("[environments.x]\nflake = 3", ["sandboxes.toml: [environments.x]: flake must be a string"]),
+    # by the types of the options
+    ("[defaults]\nmemory_mb = '1G'", ["services.nix-sandbox.limits.defaults.memoryMb", "is not of type"]),
+    ("[environments.x]\ninterpreter = 'perl'", ["services.nix-sandbox.environments.x.interpreters", '"python", "bash", "node"']),
+    ("[environments.x]\nmemory_mb = 64", ["services.nix-sandbox.environments.x", "set preset, interpreters or artifact"]),
+    ("[environments.x", ["TOML"]),
+])
+def test_bad_toml_is_refused(nix, toml, text, words_):
+    said = nix.refused(f"{EVALUATE} sources (evaluate ({toml(text)}))")
+    assert all(w in said for w in words_), said
+
+
+FLAKE = """{
+  outputs = { self }:
+    let pkgs = import <nixpkgs> { }; in {
+      packages.${builtins.currentSystem} = {
+        default = pkgs.jq;
+        mine = pkgs.callPackage <repo/nix/mk-sandbox.nix> { } { name = "mine"; interpreters = [ "bash" ]; };
+      };
+    };
+}"""
+
+
+def test_flakes_in_toml(nix, toml, tmp_path):
+    """One that is an environment, and one that is a package to be made one of."""
+    (tmp_path / "flake").mkdir()
+    (tmp_path / "flake/flake.nix").write_text(FLAKE, encoding="utf-8")
+    reference = f"path:{tmp_path}/flake"
+    module = toml(f"""
+      [environments.mine]
+      flake = "{reference}#mine"
+      [environments.query]
+      flake = "{reference}"
+      interpreter = "bash"
+    """)
+    made = evaluated(nix, module, """lib.mapAttrs (_: e: [ (e.artifact.name or null) (map (p: p.name) e.packages) e.interpreters ])
+      c.services.nix-sandbox.environments""")
+    assert made == {"mine": ["sandbox-environment-mine", [], []], "query": [None, ["jq-1.0"], ["bash"]]}
+    module = toml(f"environments.x.flake = '{reference}#y'")
+    said = nix.refused(f"{EVALUATE} sources (evaluate ({module}))")
+    assert 'has no package "y"' in said
