@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "integration"))
 # pylint: disable=wrong-import-position
-from daemonlib import Client, VarlinkError, alive, as_user, together, wait_for  # noqa: E402
+from daemonlib import Client, VarlinkError, alive, as_user, public_directory, together, wait_for  # noqa: E402
 
 SLICE = "/sys/fs/cgroup/nix.slice/nix-sandbox.slice"
 SOCKET = "/run/nix-sandbox/io.nixsandbox"

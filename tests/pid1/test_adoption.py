@@ -2,12 +2,13 @@
 """Sessions outlive the daemon: a reload, and every way in which it can crash."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 
 import pytest
 
-from pid1lib import ALICE, CONFIG, RUNTIME, SOCKET, alive, as_user, command, processes_in, systemctl, wait_for
+from pid1lib import ALICE, CONFIG, RUNTIME, SOCKET, alive, as_user, command, processes_in, public_directory, systemctl, wait_for
 
 
 def crash(service, sig=signal.SIGKILL):
@@ -91,6 +92,32 @@ def test_reload(service):
     assert service.pid == pid and service.active() == "active" and is_kept(service, sid)
     assert service.run("print(y)", "a", env="python")["stdout"] == "42\n", "the turn has come to its end"
     assert "333" in str(service.run("true", memory_mb=1000)["notice"])
+
+
+def test_another_version_behind_a_link(service):
+    """A switch of NixOS to another version (nix/module.nix): a link leads elsewhere, the unit is another, and it is reloaded."""
+    link = os.path.join(os.path.dirname(CONFIG), "sandboxd")
+    root = public_directory()
+
+    def switch(version):
+        folder = os.path.join(root, version)
+        shutil.copytree("/usr/libexec/nix-sandbox", folder)
+        os.symlink(f"{folder}/sandboxd", f"{link}.next")
+        os.rename(f"{link}.next", link)
+        service.drop_in(f"[Service]\nExecStart=\nExecStart={link} --runtime-dir ${{RUNTIME_DIRECTORY}} "
+                        f"--state-dir ${{STATE_DIRECTORY}}\nEnvironment=VERSION={version}\n")
+        return f"{folder}/sandboxd"
+
+    first = switch("1")
+    sid = live_python(service)
+    pid = service.pid
+    assert os.readlink(f"/proc/{pid}/exe") == first
+    second = switch("2")
+    systemctl("reload", "sandboxd.service")
+    wait_for(lambda: os.readlink(f"/proc/{pid}/exe") == second)
+    assert is_kept(service, sid) and service.pid == pid and service.active() == "active"
+    crash(service)
+    assert is_kept(service, sid) and os.readlink(f"/proc/{service.pid}/exe") == second
 
 
 def test_reload_with_a_broken_configuration(service):
