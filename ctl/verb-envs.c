@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* envs: the environments that sessions can be made from. */
+/* envs: the environments that sessions can be made from, and what was found and is none. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,6 +29,23 @@ static char *interpreter_list(json_object *e) {
                 text = longer;
         }
         return text;
+}
+
+static void print_broken(json_object *list) {
+        _cleanup_(table_freep) Table *t = table_new();
+
+        if (json_object_array_length(list) == 0)
+                return;
+        table_column(t, "PASSED OVER");
+        table_column(t, "REASON");
+        for (size_t i = 0; i < json_object_array_length(list); i++) {
+                json_object *b = json_object_array_get_idx(list, i);
+
+                table_add(t, "%s", get_string(b, "path", "-"));
+                table_add(t, "%s", get_string(b, "reason", "-"));
+        }
+        putchar('\n');
+        table_print(t, terminal_columns());
 }
 
 int verb_envs(Context *c, int argc, char *argv[]) {
@@ -61,5 +78,6 @@ int verb_envs(Context *c, int argc, char *argv[]) {
                 table_add(t, "%s", get_string(e, "description", ""));
         }
         table_print(t, terminal_columns());
+        print_broken(get_array(reply.parameters, "broken"));
         return EXIT_SUCCESS;
 }

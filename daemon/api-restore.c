@@ -120,7 +120,7 @@ static int restore(RestoreCall *c, json_object *list) {
         project = c->project ?: choice.info.project;
         if (manager_find_named(c->manager, varlink_link_peer(c->link)->uid, project, c->name))
                 return refuse_name_taken(c->link, c->name);
-        e = environment_table_find(c->manager->config->environments, choice.info.environment);
+        e = environment_table_find(manager_environments(c->manager), choice.info.environment);
         if (!e)
                 return api_error(c->link, API_ERROR("SnapshotInvalid"), "snapshot", choice.info.id,
                                  "The snapshot is of a session in environment '%s', which is not configured any more.",

@@ -109,7 +109,7 @@ static int describe_unrestored(const SnapshotFound *f, const RunParameters *p, c
 /* What is restored has the environment that it had; who asks for another one gets that, and nothing else. */
 static int choose_restored(const Manager *m, const RunParameters *p, const SnapshotFound *f, EnvironmentChoice *choice,
                            RunTarget *ret) {
-        const Environment *e = environment_table_find(m->config->environments, f->info.environment);
+        const Environment *e = environment_table_find(manager_environments(m), f->info.environment);
         int r;
 
         if (f->closed)
@@ -134,7 +134,7 @@ static int choose_new(const Manager *m, const RunParameters *p, const SnapshotFo
 
         if (r != 0 || ret->restore)
                 return r;
-        return environment_choose_new(m->config->environments, p->environment, p->interpreter, !!p->session, choice);
+        return environment_choose_new(manager_environments(m), p->environment, p->interpreter, !!p->session, choice);
 }
 
 static int refuse_stopping(VarlinkLink *link) {

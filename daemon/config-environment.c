@@ -14,27 +14,14 @@
 #include "daemon/limits.h"
 #include "lib/text.h"
 
-static int read_interpreters(const ConfigReader *r, const ConfigPlace *place, json_object *value,
-                             void *target);
-static int read_description(const ConfigReader *r, const ConfigPlace *place, json_object *value,
-                            void *target);
 static int read_nothing(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
-static int read_project(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
-static int read_root(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
 static int read_closure(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
 
 static const ConfigField environment_fields[] = {
         /* Read before the others, which build on it. */
         { "preset", CONFIG_OTHER, .read = read_nothing },
-        { "interpreters", CONFIG_OTHER, .read = read_interpreters },
-        { "description", CONFIG_OTHER, .read = read_description },
-        { "timeout_seconds", CONFIG_SECONDS, offsetof(Environment, timeout_usec), LIMITS_TIMEOUT_SECONDS_MIN,
-          LIMITS_SECONDS_CEILING },
-        { "memory_mb", CONFIG_COUNT, offsetof(Environment, memory_mb), LIMITS_MEMORY_MB_MIN,
-          LIMITS_MEMORY_MB_CEILING },
-        { "cpus", CONFIG_NUMBER, offsetof(Environment, cpus), LIMITS_CPUS_MIN, LIMITS_CPUS_CEILING },
-        { "project", CONFIG_OTHER, .read = read_project },
-        { "root", CONFIG_OTHER, .read = read_root },
+        CONFIG_ENVIRONMENT_FIELDS,
+        { "root", CONFIG_OTHER, .read = config_read_root },
         { "closure", CONFIG_OTHER, .read = read_closure },
         {}
 };
@@ -43,7 +30,7 @@ static int read_nothing(const ConfigReader *r, const ConfigPlace *place, json_ob
         return 0;
 }
 
-static int read_interpreters(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+int config_read_interpreters(const ConfigReader *r, const ConfigPlace *place, json_object *value,
                              void *target) {
         Environment *e = target;
 
@@ -67,7 +54,7 @@ static int read_interpreters(const ConfigReader *r, const ConfigPlace *place, js
         return 0;
 }
 
-static int read_description(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+int config_read_description(const ConfigReader *r, const ConfigPlace *place, json_object *value,
                             void *target) {
         Environment *e = target;
         const char *s;
@@ -104,7 +91,8 @@ int config_read_project_mode(const ConfigReader *r, const ConfigPlace *place, js
         return 0;
 }
 
-static int read_project(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+int config_read_project(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                        void *target) {
         return config_read_project_mode(r, place, value, &((Environment *) target)->project);
 }
 
@@ -128,7 +116,8 @@ static int read_path(const ConfigReader *r, const ConfigPlace *place, json_objec
 }
 
 /* What runs other programs than the preset is not it, unless the entry says so itself. */
-static int read_root(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+int config_read_root(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                     void *target) {
         Environment *e = target;
 
         e->is_preset = false;
@@ -223,6 +212,7 @@ static int read_environment(const ConfigReader *r, const ConfigPlace *place, jso
         if (json_object_object_get_ex(o, "preset", /* value= */ NULL))
                 e->is_preset = streq(base->name, place->key);
 
+        e->is_configured = true;
         k = environment_table_add(t, e);
         if (k == -E2BIG)
                 return config_error(r, place, "one environment too many, %u are possible", ENVIRONMENTS_MAX);

@@ -5,6 +5,26 @@
 
 #include "daemon/config-reader.h"
 #include "daemon/environment.h"
+#include "daemon/limits.h"
+
+/*
+ * What an environment says of itself wherever it is described: rows of a table whose target is an Environment. "root"
+ * is beside them, because only an artifact must have one.
+ */
+#define CONFIG_ENVIRONMENT_FIELDS                                                                             \
+        { "interpreters", CONFIG_OTHER, .read = config_read_interpreters },                                   \
+        { "description", CONFIG_OTHER, .read = config_read_description },                                     \
+        { "timeout_seconds", CONFIG_SECONDS, offsetof(Environment, timeout_usec), LIMITS_TIMEOUT_SECONDS_MIN, \
+          LIMITS_SECONDS_CEILING },                                                                           \
+        { "memory_mb", CONFIG_COUNT, offsetof(Environment, memory_mb), LIMITS_MEMORY_MB_MIN,                  \
+          LIMITS_MEMORY_MB_CEILING },                                                                         \
+        { "cpus", CONFIG_NUMBER, offsetof(Environment, cpus), LIMITS_CPUS_MIN, LIMITS_CPUS_CEILING },         \
+        { "project", CONFIG_OTHER, .read = config_read_project }
+
+int config_read_interpreters(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
+int config_read_description(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
+int config_read_project(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
+int config_read_root(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
 
 /* Adds what the section describes to a table that has the built-in environments. */
 int config_read_environments(const ConfigReader *r, const ConfigPlace *place, json_object *value,

@@ -66,6 +66,19 @@ int config_error(const ConfigReader *reader, const ConfigPlace *place, const cha
         return -EINVAL;
 }
 
+int config_syntax_error(const ConfigReader *r, const char *data, size_t offset) {
+        size_t line = 1, column = 1;
+
+        for (size_t i = 0; i < offset; i++)
+                if (data[i] == '\n') {
+                        line++;
+                        column = 1;
+                } else
+                        column++;
+
+        return text_explain(-EINVAL, r->reterr_why, "%s:%zu:%zu: not valid JSON", r->file, line, column);
+}
+
 static int unknown_key(const ConfigReader *r, const ConfigPlace *place, const ConfigField *table) {
         _cleanup_(buffer_done) Buffer known = {};
 

@@ -38,6 +38,9 @@ typedef struct ConfigField {
 /* Makes the sentence "file: place: text" and returns -EINVAL. The sentence is NULL when memory is short. */
 int config_error(const ConfigReader *r, const ConfigPlace *place, const char *format, ...) _printf_(3, 4);
 
+/* "file:3:14: not valid JSON", for an editor to jump to: the same for text that is none, from this place on. */
+int config_syntax_error(const ConfigReader *r, const char *data, size_t offset);
+
 /* The table ends with a NULL key. Members that are not in it are errors; those that are missing change
  * nothing. */
 int config_read_object(const ConfigReader *r, const ConfigPlace *place, json_object *o,

@@ -169,6 +169,17 @@ static int read_environments(const ConfigReader *r, const ConfigPlace *place, js
         return config_read_environments(r, place, value, ((Config *) target)->environments);
 }
 
+static int read_environment_dirs(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                                 void *target) {
+        return config_read_directories(r, place, value, /* of_user= */ false, &((Config *) target)->environment_dirs);
+}
+
+static int read_user_environment_dirs(const ConfigReader *r, const ConfigPlace *place, json_object *value,
+                                      void *target) {
+        return config_read_directories(r, place, value, /* of_user= */ true,
+                                       &((Config *) target)->user_environment_dirs);
+}
+
 static const ConfigField config_fields[] = {
         { "defaults", CONFIG_OTHER, .read = read_defaults },
         { "max", CONFIG_OTHER, .read = read_max },
@@ -177,6 +188,8 @@ static const ConfigField config_fields[] = {
         { "audit", CONFIG_OTHER, .read = read_audit },
         { "snapshots", CONFIG_OTHER, .read = read_snapshots },
         { "environments", CONFIG_OTHER, .read = read_environments },
+        { "environment_dirs", CONFIG_OTHER, .read = read_environment_dirs },
+        { "user_environment_dirs", CONFIG_OTHER, .read = read_user_environment_dirs },
         { "require_limits", CONFIG_OTHER, .read = read_require_limits },
         {}
 };
@@ -223,27 +236,15 @@ static int config_new(Config **ret) {
         r = environment_table_new(&c->environments);
         if (r >= 0)
                 r = environment_table_add_builtin(c->environments);
+        if (r >= 0)
+                r = config_directories_set(&c->environment_dirs, CONFIG_ENVIRONMENT_DIRECTORY);
+        if (r >= 0)
+                r = config_directories_set(&c->user_environment_dirs, CONFIG_USER_ENVIRONMENT_DIRECTORY);
         if (r < 0)
                 return r;
 
         *ret = TAKE_PTR(c);
         return 0;
-}
-
-/* "file:3:14: not valid JSON", for an editor to jump to. */
-static int syntax_error(const char *name, const char *data, size_t offset, char **reterr_why) {
-        size_t line = 1, column = 1;
-
-        for (size_t i = 0; i < offset; i++)
-                if (data[i] == '\n') {
-                        line++;
-                        column = 1;
-                } else
-                        column++;
-
-        if (asprintf(reterr_why, "%s:%zu:%zu: not valid JSON", name, line, column) < 0)
-                *reterr_why = NULL;
-        return -EINVAL;
 }
 
 int config_parse(const char *name, const char *data, size_t size, Config **ret, char **reterr_why) {
@@ -259,7 +260,7 @@ int config_parse(const char *name, const char *data, size_t size, Config **ret, 
         if (r == -ENOMEM)
                 return r;
         if (r < 0)
-                return syntax_error(name, data, MIN(offset, size), reterr_why);
+                return config_syntax_error(&reader, data, MIN(offset, size));
 
         r = config_new(&c);
         if (r >= 0)
@@ -305,6 +306,8 @@ Config *config_free(Config *c) {
                 return NULL;
 
         (void) environment_table_free(c->environments);
+        config_directories_done(&c->environment_dirs);
+        config_directories_done(&c->user_environment_dirs);
         return mfree(c);
 }
 
@@ -370,6 +373,10 @@ json_object *config_to_json(const Config *c) {
                 r = json_put_bool(o, "require_limits", c->require_limits);
         if (r >= 0)
                 r = config_write_environments(o, c->environments);
+        if (r >= 0)
+                r = config_write_directories(o, "environment_dirs", &c->environment_dirs);
+        if (r >= 0)
+                r = config_write_directories(o, "user_environment_dirs", &c->user_environment_dirs);
 
         return r < 0 ? NULL : TAKE_PTR(o);
 }

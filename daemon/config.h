@@ -7,6 +7,7 @@
  */
 
 #include "daemon/bounds.h"
+#include "daemon/config-directories.h"
 #include "daemon/environment.h"
 #include "daemon/limits.h"
 #include "lib/json.h"
@@ -46,7 +47,9 @@ typedef struct Config {
                 uint64_t user_max_mb;   /* of all snapshots of a user */
                 double expire_days;     /* INFINITY: never */
         } snapshots;
-        EnvironmentTable *environments;
+        EnvironmentTable *environments; /* built in, and of the file */
+        ConfigDirectories environment_dirs;
+        ConfigDirectories user_environment_dirs; /* %h, %u, %U: of each user */
 } Config;
 
 /*

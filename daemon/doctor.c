@@ -222,6 +222,29 @@ static int check_environment(json_object *array, const Environment *e) {
         return r;
 }
 
+static int check_environments(json_object *array, const Manager *m) {
+        const EnvironmentSet *set = environment_catalog_look(m->environments);
+        const EnvironmentTable *t = environment_set_table(set);
+        const EnvironmentBroken *b;
+        size_t n;
+        int r = 0;
+
+        for (size_t i = 0; r >= 0 && i < environment_table_size(t); i++)
+                r = check_environment(array, environment_table_get(t, i));
+        b = environment_set_broken(set, &n);
+        for (size_t i = 0; r >= 0 && i < n; i++) {
+                _cleanup_free_ char *text = NULL;
+
+                if (asprintf(&text, "%s: %s", b[i].path, b[i].reason) < 0) {
+                        text = NULL;
+                        return -ENOMEM;
+                }
+                r = add_check(array, "environment artifact", "warning", text,
+                              "put it right or take it away: nix-sandbox.conf(5), environment_dirs");
+        }
+        return r;
+}
+
 int doctor_to_json(const Manager *m, json_object **ret) {
         _cleanup_json_ json_object *array = json_object_new_array();
         int r;
@@ -250,8 +273,8 @@ int doctor_to_json(const Manager *m, json_object **ret) {
                 r = check_user_limits(array, m);
         if (r >= 0)
                 r = check_audit(array, m);
-        for (size_t i = 0; r >= 0 && i < environment_table_size(m->config->environments); i++)
-                r = check_environment(array, environment_table_get(m->config->environments, i));
+        if (r >= 0)
+                r = check_environments(array, m);
         if (r < 0)
                 return r;
 

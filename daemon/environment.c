@@ -41,6 +41,15 @@ static const struct {
           { INTERPRETER_PYTHON, INTERPRETER_BASH, INTERPRETER_NODE }, 3 },
 };
 
+const char *const environment_programs[] = {
+        [INTERPRETER_PYTHON] = "python3",
+        [INTERPRETER_BASH] = "bash",
+        [INTERPRETER_NODE] = "node",
+        "sh", /* ENVIRONMENT_HAS_SH */
+        "env",
+        NULL
+};
+
 const char *interpreter_to_string(Interpreter i) {
         return i >= 0 && i < _INTERPRETER_MAX ? interpreter_table[i].name : NULL;
 }
@@ -92,6 +101,7 @@ const Environment *environment_unref(const Environment *constant) {
         free(e->description);
         free(e->root);
         free(e->closure_path);
+        free(e->source);
         (void) closure_free(e->closure);
         return mfree(e);
 }
@@ -129,13 +139,9 @@ static unsigned find_programs(const char *root) {
 
         if (asprintf(&bin, "%s/bin", root) < 0)
                 return 0;
-        for (Interpreter i = 0; i < _INTERPRETER_MAX; i++)
-                if (is_program(bin, strlen(bin), interpreter_program(i)))
+        for (unsigned i = 0; environment_programs[i]; i++)
+                if (is_program(bin, strlen(bin), environment_programs[i]))
                         programs |= 1U << i;
-        if (is_program(bin, strlen(bin), "sh"))
-                programs |= ENVIRONMENT_HAS_SH;
-        if (is_program(bin, strlen(bin), "env"))
-                programs |= ENVIRONMENT_HAS_ENV;
         return programs;
 }
 
@@ -182,6 +188,25 @@ EnvironmentTable *environment_table_free(EnvironmentTable *t) {
         for (size_t i = 0; i < t->n_entries; i++)
                 (void) environment_unref(t->entries[i]);
         return mfree(t);
+}
+
+bool environment_name_is_builtin(const char *name) {
+        for (size_t i = 0; i < ELEMENTSOF(builtin_table); i++)
+                if (streq(builtin_table[i].name, name))
+                        return true;
+
+        return false;
+}
+
+int environment_table_copy(const EnvironmentTable *from, EnvironmentTable **ret) {
+        int r;
+
+        r = environment_table_new(ret);
+        if (r < 0)
+                return r;
+        for (; (*ret)->n_entries < from->n_entries; (*ret)->n_entries++)
+                (*ret)->entries[(*ret)->n_entries] = (Environment *) environment_ref(from->entries[(*ret)->n_entries]);
+        return 0;
 }
 
 int environment_table_add_builtin(EnvironmentTable *t) {

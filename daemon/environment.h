@@ -55,7 +55,16 @@ typedef struct Environment {
         char *closure_path;                             /* the list of what root needs; NULL with it */
         Closure *closure;                               /* that list; NULL until environment_load() */
         unsigned programs;                              /* bits: what root has; the same */
+        bool is_configured;                             /* the configuration says something about it */
+        char *source;                                   /* the artifact that it comes from; NULL: none */
+        bool is_users;                                  /* found in a directory of some user's own */
 } Environment;
+
+/* What the bits are of, from the lowest on; ends with NULL. */
+extern const char *const environment_programs[];
+
+/* Whether there is a preset of the name. */
+bool environment_name_is_builtin(const char *name);
 
 Environment *environment_new(const char *name, const char *description);
 
@@ -82,6 +91,9 @@ typedef struct EnvironmentTable EnvironmentTable;
 int environment_table_new(EnvironmentTable **ret);      /* empty */
 EnvironmentTable *environment_table_free(EnvironmentTable *t);
 DEFINE_TRIVIAL_CLEANUP_FUNC(EnvironmentTable *, environment_table_free);
+
+/* With references to what is in another one. */
+int environment_table_copy(const EnvironmentTable *from, EnvironmentTable **ret);
 
 /* python, shell, node, default. */
 int environment_table_add_builtin(EnvironmentTable *t);

@@ -226,6 +226,8 @@ int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why)
 
         r = manager_setup_event(m);
         if (r >= 0)
+                r = environment_catalog_new(m->config->environments, &m->config->environment_dirs, &m->environments);
+        if (r >= 0)
                 r = spawn_context_init(&m->spawn, options->agent_path, reterr_why);
         if (r >= 0)
                 r = manager_setup_audit(m, options->state_dir);
@@ -248,6 +250,10 @@ int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why)
                 log_warning("bubblewrap is not installed: no session can start until 'bwrap' is in PATH.");
         *ret = TAKE_PTR(m);
         return 0;
+}
+
+const EnvironmentTable *manager_environments(const Manager *m) {
+        return environment_set_table(environment_catalog_look(m->environments));
 }
 
 Manager *manager_free(Manager *m) {
@@ -273,6 +279,7 @@ Manager *manager_free(Manager *m) {
         m->gc_source = sd_event_source_disable_unref(m->gc_source);
         m->attach_source = sd_event_source_disable_unref(m->attach_source);
         m->idle_source = sd_event_source_disable_unref(m->idle_source);
+        m->environments = environment_catalog_free(m->environments);
         m->config = config_free(m->config);
         m->event = sd_event_unref(m->event);
         return mfree(m);

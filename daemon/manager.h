@@ -11,6 +11,7 @@
 #include "daemon/audit.h"
 #include "daemon/cgroup.h"
 #include "daemon/config.h"
+#include "daemon/environment-catalog.h"
 #include "daemon/event-log.h"
 #include "daemon/obituary.h"
 #include "daemon/polkit.h"
@@ -28,6 +29,7 @@ typedef struct SnapshotLookup SnapshotLookup;
 struct Manager {
         sd_event *event;
         Config *config;
+        EnvironmentCatalog *environments;
         SpawnContext spawn;
         CgroupTree *cgroups;
         VarlinkServer *server;
@@ -70,6 +72,9 @@ typedef struct ManagerOptions {
 int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why);
 Manager *manager_free(Manager *m);
 DEFINE_TRIVIAL_CLEANUP_FUNC(Manager *, manager_free);
+
+/* Those that there are now for all users; borrowed until they are looked at again. */
+const EnvironmentTable *manager_environments(const Manager *m);
 
 /* Ends all sessions, then the event loop. */
 void manager_stop(Manager *m);

@@ -204,7 +204,45 @@ static int session_take_record(Session *s, SessionRecord *record) {
         return 0;
 }
 
+/* In the place of an artifact that is gone or another one now, or that is a user's, which nobody has read yet: no
+ * jail is made of it, and a session that lives needs no more. */
+static const Environment *stand_in(const SessionRecord *record) {
+        const SessionRecordArtifact *a = &record->artifact;
+        _cleanup_(environment_unrefp) Environment *e = NULL;
+
+        e = environment_new(record->environment, /* description= */ NULL);
+        if (!e)
+                return NULL;
+        e->source = strdup(a->source);
+        if (!e->source)
+                return NULL;
+        e->is_users = a->is_users;
+        for (size_t i = 0; i < a->n_interpreters; i++)
+                (void) environment_add_interpreter(e, a->interpreters[i]);
+        return TAKE_PTR(e);
+}
+
+/* A reference. NULL: there is none, *reterr_why says why. */
+static const Environment *find_environment(Manager *m, const SessionRecord *record, bool *ret_gone,
+                                           const char **reterr_why) {
+        const Environment *e = environment_table_find(manager_environments(m), record->environment);
+        const char *source = record->artifact.source;
+
+        *ret_gone = source && !record->artifact.is_users && (!e || !streq_ptr(e->source, source));
+        if (source && (*ret_gone || record->artifact.is_users)) {
+                *reterr_why = "memory is short";
+                return stand_in(record);
+        }
+        *reterr_why = "its environment is not configured any more";
+        return e ? environment_ref(e) : NULL;
+}
+
+static void unref_environment(const Environment **e) {
+        (void) environment_unref(*e);
+}
+
 int session_adopt(Manager *m, SessionRecord *record, int fd, const char **reterr_why) {
+        bool gone;
         const PeerCred peer = {
                 .uid = record->uid,
                 .gid = record->gid,
@@ -217,18 +255,17 @@ int session_adopt(Manager *m, SessionRecord *record, int fd, const char **reterr
                 .name = record->name,
                 .project = record->project,
                 .project_mode = record->project_mode,
-                .environment = environment_table_find(m->config->environments, record->environment),
+                .environment = find_environment(m, record, &gone, reterr_why),
                 .limits = record->limits,
         };
+        _cleanup_(unref_environment) const Environment *environment = request.environment;
         _cleanup_(session_freep) Session *s = NULL;
         _cleanup_close_ int owned_fd = fd;
         int r;
 
-        *reterr_why = NULL;
-        if (!request.environment) {
-                *reterr_why = "its environment is not configured any more";
+        if (!environment)
                 return -ENOENT;
-        }
+        *reterr_why = NULL;
         if (record->restoring) {
                 *reterr_why = "it was being restored";
                 return -EBUSY;
@@ -255,7 +292,11 @@ int session_adopt(Manager *m, SessionRecord *record, int fd, const char **reterr
         if (r < 0)
                 return r;
 
-        session_event(s, "adopted", "sandboxd was restarted");
+        session_event(s, "adopted",
+                      gone ? "sandboxd was restarted; the environment is gone" : "sandboxd was restarted");
+        if (gone)
+                log_notice("Session %s goes on, but its environment '%s' is gone: %s", s->id, environment->name,
+                           environment->source);
         TAKE_PTR(s);
         return 0;
 }

@@ -13,6 +13,17 @@
 /* What turns change is kept a while after the first of them, so that many in a row cost one record. */
 #define KEEP_DELAY_USEC (2 * USEC_PER_SEC)
 
+static void record_artifact(const Environment *e, SessionRecordArtifact *ret) {
+        if (!e->source)
+                return;
+        *ret = (SessionRecordArtifact){
+                .source = e->source,
+                .is_users = e->is_users,
+                .n_interpreters = e->n_interpreters,
+        };
+        memcpy(ret->interpreters, e->interpreters, sizeof(ret->interpreters));
+}
+
 void session_keep(Session *s) {
         const Turn *t = s->running;
         SessionRecord record = {
@@ -48,6 +59,7 @@ void session_keep(Session *s) {
         };
         int r;
 
+        record_artifact(s->environment, &record.artifact);
         if (t)
                 record.turn = (SessionRecordTurn){
                         .number = t->number,

@@ -84,6 +84,20 @@ static int put_groups(json_object *o, const SessionRecord *r) {
         return json_put_object(o, "groups", TAKE_PTR(array));
 }
 
+static int put_artifact(json_object *o, const SessionRecordArtifact *a) {
+        _cleanup_json_ json_object *member = json_object_new_object(), *array = json_object_new_array();
+
+        if (!member || !array)
+                return -ENOMEM;
+        for (size_t i = 0; i < a->n_interpreters; i++)
+                if (json_array_put_string(array, interpreter_to_string(a->interpreters[i])) < 0)
+                        return -ENOMEM;
+        if (json_put_string(member, "source", a->source) < 0 || json_put_bool(member, "is_users", a->is_users) < 0 ||
+            json_put_object(member, "interpreters", TAKE_PTR(array)) < 0)
+                return -ENOMEM;
+        return json_put_object(o, "artifact", TAKE_PTR(member));
+}
+
 static int put_history(json_object *o, const SessionRecord *r) {
         json_object *array;
         int k;
@@ -101,6 +115,7 @@ int session_record_to_json(const SessionRecord *r, json_object **ret) {
             json_put_string(o, "project_mode", project_mode_to_string(r->project_mode)) < 0 ||
             json_put_string(o, "name", r->name) < 0 ||
             json_put_string(o, "environment", r->environment) < 0 ||
+            (r->artifact.source && put_artifact(o, &r->artifact) < 0) ||
             put_object(o, "limits", limits_table, &r->limits) < 0 ||
             (r->bounds.lifetime_usec > 0 && put_object(o, "bounds", bounds_table, &r->bounds) < 0) ||
             json_put_uint(o, "workspace_mb", r->workspace_mb) < 0 ||
@@ -183,6 +198,38 @@ static int parse_bounds(json_object *o, Bounds *ret) {
         return 0;
 }
 
+static int parse_artifact(json_object *o, SessionRecordArtifact *ret) {
+        struct {
+                SessionRecordArtifact artifact;
+                json_object *interpreters;
+        } p = {};
+        static const JsonField table[] = {
+                { "source", JSON_KIND_STRING, offsetof(typeof(p), artifact.source), JSON_MANDATORY },
+                { "is_users", JSON_KIND_BOOL, offsetof(typeof(p), artifact.is_users), JSON_MANDATORY },
+                { "interpreters", JSON_KIND_ARRAY, offsetof(typeof(p), interpreters), JSON_MANDATORY },
+                {},
+        };
+        size_t n;
+        int r;
+
+        r = json_dispatch(o, table, JSON_UNKNOWN_IGNORE, &p, NULL);
+        if (r < 0)
+                return r;
+        n = json_object_array_length(p.interpreters);
+        if (n == 0 || n > _INTERPRETER_MAX)
+                return -EINVAL;
+        for (size_t i = 0; i < n; i++) {
+                Interpreter k = interpreter_from_string(
+                                json_object_get_string(json_object_array_get_idx(p.interpreters, i)));
+
+                if (k < 0)
+                        return -EINVAL;
+                p.artifact.interpreters[p.artifact.n_interpreters++] = k;
+        }
+        *ret = p.artifact;
+        return 0;
+}
+
 static int parse_state(const char *s, SessionState *ret) {
         for (SessionState k = 0; k < SESSION_DEAD; k++)
                 if (streq(s, session_state_to_string(k))) {
@@ -196,7 +243,7 @@ typedef struct Parsed {
         SessionRecord record;
         const char *state, *project_mode;
         uint64_t uid, gid, frozen_by;
-        json_object *groups, *limits, *bounds, *turn, *history;
+        json_object *groups, *limits, *bounds, *turn, *history, *artifact;
 } Parsed;
 
 static const JsonField record_table[] = {
@@ -208,6 +255,7 @@ static const JsonField record_table[] = {
         { "project_mode", JSON_KIND_STRING, offsetof(Parsed, project_mode) },
         { "name", JSON_KIND_STRING, offsetof(Parsed, record.name) },
         { "environment", JSON_KIND_STRING, offsetof(Parsed, record.environment), JSON_MANDATORY },
+        { "artifact", JSON_KIND_OBJECT, offsetof(Parsed, artifact) },
         { "limits", JSON_KIND_OBJECT, offsetof(Parsed, limits), JSON_MANDATORY },
         { "bounds", JSON_KIND_OBJECT, offsetof(Parsed, bounds) },
         { "workspace_mb", JSON_KIND_UINT, offsetof(Parsed, record.workspace_mb), JSON_MANDATORY },
@@ -235,7 +283,8 @@ static const JsonField record_table[] = {
 static bool record_is_sane(const char *id, const Parsed *p) {
         const SessionRecord *r = &p->record;
 
-        return streq(r->id, id) && id_is_sane(p->uid) && id_is_sane(p->gid) && id_is_sane(p->frozen_by) &&
+        return streq(r->id, id) && name_is_valid(r->environment) && id_is_sane(p->uid) &&
+               id_is_sane(p->gid) && id_is_sane(p->frozen_by) &&
                r->workspace_mb > 0 && r->workspace_mb <= LIMITS_MEMORY_MB_CEILING &&
                r->interpreters < 1U << _INTERPRETER_MAX && r->project[0] == '/' &&
                strlen(r->project) <= SESSION_PROJECT_MAX && (!r->name || name_is_valid(r->name)) &&
@@ -265,6 +314,8 @@ static int parse_members(const char *id, Parsed *p) {
                 k = -EINVAL;
         if (k >= 0 && p->bounds)
                 k = parse_bounds(p->bounds, &r->bounds);
+        if (k >= 0 && p->artifact)
+                k = parse_artifact(p->artifact, &r->artifact);
         if (k >= 0 && p->turn)
                 k = json_dispatch(p->turn, turn_table, JSON_UNKNOWN_IGNORE, &r->turn, NULL);
         if (k >= 0)

@@ -26,6 +26,14 @@ typedef struct SessionRecordTurn {
         JsonBytes notice; /* what its reply was to say already */
 } SessionRecordTurn;
 
+/* Of an environment that was found in a directory: what a session that lives needs of it, where it is gone. */
+typedef struct SessionRecordArtifact {
+        const char *source; /* NULL: the environment is of the configuration */
+        bool is_users;      /* found in a directory of the user's own */
+        Interpreter interpreters[_INTERPRETER_MAX];
+        size_t n_interpreters;
+} SessionRecordArtifact;
+
 /* Strings are borrowed: from a living session, or, once parsed, from the record's own json. */
 typedef struct SessionRecord {
         const char *id;
@@ -37,6 +45,7 @@ typedef struct SessionRecord {
         ProjectMode project_mode;
         const char *name; /* NULL: none */
         const char *environment;
+        SessionRecordArtifact artifact;
         Limits limits;
         Bounds bounds; /* all 0: a daemon wrote it that did not know of them */
         uint64_t workspace_mb;

@@ -9,9 +9,11 @@ FUZZ_SANITIZE := address,undefined
 FUZZ_CFLAGS := -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all $(WARNINGS)
 
 fuzz-mcp_SRC := $(addprefix shim/,mcp.c tools.c render.c render-turn.c render-variables.c render-values.c excerpt.c)
-fuzz-config_SRC := $(addprefix daemon/,config.c config-limits.c config-reader.c config-environment.c environment.c \
-        closure.c limits.c project.c)
+fuzz-config_SRC := $(addprefix daemon/,config.c config-limits.c config-directories.c config-reader.c config-environment.c \
+        environment.c closure.c limits.c project.c)
 fuzz-closure_SRC := $(addprefix daemon/,closure.c project.c)
+fuzz-environment_SRC := $(addprefix daemon/,config-artifact.c config-reader.c config-environment.c environment.c \
+        closure.c limits.c project.c)
 fuzz-archive_SRC := $(addprefix agent/,archive-restore.c part-report.c)
 fuzz-part-report_SRC := agent/part-report.c
 fuzz-report_SRC := agent/report.c

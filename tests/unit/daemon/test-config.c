@@ -174,7 +174,7 @@ Test(config, lower_maximum_lowers_the_default) {
 
 Test(config, unknown_keys) {
         refuse("{\"x\":1}", "F: x: unknown key; known: defaults, max, session, user, audit, snapshots, "
-               "environments, require_limits");
+               "environments, environment_dirs, user_environment_dirs, require_limits");
         refuse("{\"max\":{\"memory\":1}}",
                "F: max.memory: unknown key; known: timeout_seconds, memory_mb, cpus, disk_mb, processes, "
                "cpu_weight, io_weight, io_read_mbps, io_write_mbps");
@@ -186,7 +186,7 @@ Test(config, unknown_keys) {
         refuse("{\"environments\":{\"python\":{\"project\":true}}}", "F: environments.python.project: must be a string");
         refuse("{\"a\\u001b[2J\":1}",
                "F: 'a\\x1b[2J': unknown key; known: defaults, max, session, user, audit, snapshots, "
-               "environments, require_limits");
+               "environments, environment_dirs, user_environment_dirs, require_limits");
 }
 
 Test(config, wrong_types) {
@@ -252,6 +252,47 @@ Test(config, environments_refused) {
                "F: environments.'': a name has letters, digits, \"-\" and \"_\", at most 64");
         refuse("{\"environments\":{\"a\":{\"preset\":\"node\",\"description\":\"x\\u0000y\"}}}",
                "F: environments.a.description: must not have NUL characters");
+}
+
+Test(config, directories) {
+        _cleanup_(config_freep) Config *c = parse("{\"environment_dirs\":[\"/a\",\"/b/c\"],"
+                                                  "\"user_environment_dirs\":[\"%h/x\",\"/var/%u/%U/%%\"]}");
+
+        cr_assert_eq(c->environment_dirs.n_paths, 2);
+        cr_assert_str_eq(c->environment_dirs.paths[1], "/b/c");
+        cr_assert_eq(c->user_environment_dirs.n_paths, 2);
+        cr_assert_str_eq(c->user_environment_dirs.paths[0], "%h/x");
+
+        c = config_free(c);
+        c = parse("{}");
+        cr_assert_eq(c->environment_dirs.n_paths, 1);
+        cr_assert_str_eq(c->environment_dirs.paths[0], "/etc/nix-sandbox/environments.d");
+        cr_assert_str_eq(c->user_environment_dirs.paths[0], "%h/.config/nix-sandbox/environments.d");
+
+        c = config_free(c);
+        c = parse("{\"environment_dirs\":[],\"user_environment_dirs\":[]}");
+        cr_assert_eq(c->environment_dirs.n_paths + c->user_environment_dirs.n_paths, 0);
+}
+
+Test(config, directories_refused) {
+        static const char *const bad[] = { "", "etc", "/a/../b", "/", "%h/x" };
+        static const char *const bad_of_user[] = { "", "etc", "/a/%h", "%u", "%h", "%hx", "/%", "/%x", "%h/../x" };
+        char text[256];
+
+        for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
+                (void) snprintf(text, sizeof(text), "{\"environment_dirs\":[\"%s\"]}", bad[i]);
+                refuse(text, "F: environment_dirs: a directory is an absolute path without \"..\"");
+        }
+        for (size_t i = 0; i < ELEMENTSOF(bad_of_user); i++) {
+                (void) snprintf(text, sizeof(text), "{\"user_environment_dirs\":[\"%s\"]}", bad_of_user[i]);
+                refuse(text, "F: user_environment_dirs: a directory is an absolute path without \"..\", or begins "
+                             "with %h; %u, %U and %% are known besides");
+        }
+        refuse("{\"environment_dirs\":\"/a\"}", "F: environment_dirs: must be a list of directories");
+        refuse("{\"environment_dirs\":[1]}", "F: environment_dirs: must be a string");
+        refuse("{\"environment_dirs\":[\"/a\",\"/a\",\"/a\",\"/a\",\"/a\",\"/a\",\"/a\",\"/a\",\"/a\","
+               "\"/a\",\"/a\",\"/a\",\"/a\",\"/a\",\"/a\",\"/a\",\"/a\"]}",
+               "F: environment_dirs: must not have more than 16 directories");
 }
 
 Test(config, too_many_environments) {

@@ -17,6 +17,8 @@ static SessionRecord sample(void) {
         return (SessionRecord) {
                 .id = ID, .uid = 1000, .gid = 4294967294, .groups = groups, .n_groups = ELEMENTSOF(groups),
                 .project = "/p", .project_mode = PROJECT_READ_WRITE, .name = "dev", .environment = "python",
+                .artifact = { .source = "/e/x", .is_users = true, .n_interpreters = 2,
+                              .interpreters = { INTERPRETER_NODE, INTERPRETER_PYTHON } },
                 .limits = { .cpus = 0.3, .memory_mb = 512, .disk_mb = 1024, .processes = 64, .timeout_usec = 1500000,
                             .cpu_weight = 100, .io_weight = 50, .io_read_mbps = INFINITY, .io_write_mbps = 1.5 },
                 .bounds = { .idle_usec = 7, .lifetime_usec = USEC_INFINITY, .turn_budget_usec = 8 },
@@ -57,6 +59,9 @@ Test(session_record, there_and_back) {
         cr_assert_eq(back.project_mode, PROJECT_READ_WRITE);
         cr_assert_str_eq(back.name, "dev");
         cr_assert_str_eq(back.environment, "python");
+        cr_assert_str_eq(back.artifact.source, "/e/x");
+        cr_assert(back.artifact.is_users && back.artifact.n_interpreters == 2);
+        cr_assert_eq(back.artifact.interpreters[0], INTERPRETER_NODE);
         cr_assert(isinf(back.limits.io_read_mbps) && back.limits.io_write_mbps == 1.5 && back.limits.io_weight == 50);
         cr_assert(back.workspace_mb == 128 && back.frozen_by == 4294967294 && back.interpreters == 5);
         cr_assert(back.limits.cpus == 0.3 && back.limits.memory_mb == 512 && back.limits.timeout_usec == 1500000);
@@ -111,7 +116,8 @@ Test(session_record, largest) {
 
 Test(session_record, every_member_is_needed) {
         static const char *const optional[] = { "name",        "turn",    "bounds",    "snapshot", "snapshot_bytes",
-                                                "saved_turns", "changed", "restoring", "restored", "project_mode" };
+                                                "saved_turns", "changed", "restoring", "restored", "project_mode",
+                                                "artifact" };
         SessionRecord r = sample(), back = {};
         _cleanup_json_ json_object *whole = to_json(&r);
 
@@ -155,6 +161,12 @@ Test(session_record, bad_members) {
                 { "limits", "{\"cpus\":0,\"memory_mb\":512,\"disk_mb\":1,\"processes\":64,\"timeout_usec\":1}" },
                 { "limits", "{\"cpus\":1,\"memory_mb\":1,\"disk_mb\":1,\"processes\":64,\"timeout_usec\":1}" },
                 { "limits", "{\"cpus\":1,\"memory_mb\":512,\"disk_mb\":1,\"processes\":64,\"timeout_usec\":0}" },
+                { "environment", "\"\"" }, { "environment", "\"a b\"" }, { "artifact", "{}" }, { "artifact", "[]" },
+                { "artifact", "{\"source\":\"/e\",\"is_users\":false,\"interpreters\":[]}" },
+                { "artifact", "{\"source\":\"/e\",\"is_users\":false,\"interpreters\":[\"perl\"]}" },
+                { "artifact", "{\"source\":\"/e\",\"is_users\":false,\"interpreters\":[null]}" },
+                { "artifact", "{\"source\":\"/e\",\"is_users\":false,\"interpreters\":"
+                              "[\"bash\",\"bash\",\"bash\",\"bash\"]}" },
                 { "workspace_mb", "0" }, { "frozen_by", "4294967295" }, { "interpreters", "8" }, { "turn", "[]" }, { "turn", "{\"number\":1}" }, { "history", "{}" }, { "history", "[1]" }, { "history", "[{}]" },
                 { "history", "[{\"turn\":1,\"interpreter\":\"perl\",\"code\":\"\",\"code_truncated\":false,\"exit_code\":0,"
                              "\"duration_ms\":1,\"time_usec\":1}]" },

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Environments: what there is to make sessions of, and what only looks like it. */
+
+#include "daemon/api-private.h"
+
+/* The names of an environment's interpreters; missing: only of those that are not installed. */
+static int interpreter_names(const Environment *e, bool missing, json_object **ret) {
+        _cleanup_json_ json_object *array = json_object_new_array();
+
+        if (!array)
+                return -ENOMEM;
+        for (size_t i = 0; i < e->n_interpreters; i++) {
+                if (missing && environment_interpreter_installed(e, e->interpreters[i]))
+                        continue;
+                if (json_array_put_string(array, interpreter_to_string(e->interpreters[i])) < 0)
+                        return -ENOMEM;
+        }
+        *ret = TAKE_PTR(array);
+        return 0;
+}
+
+static int environment_to_json(const Config *c, const Environment *e, json_object **ret) {
+        _cleanup_json_ json_object *o = json_object_new_object(), *interpreters = NULL, *missing = NULL;
+        uint64_t timeout = e->timeout_usec > 0 ? e->timeout_usec : c->defaults.timeout_usec;
+
+        if (!o || interpreter_names(e, false, &interpreters) < 0 ||
+            interpreter_names(e, true, &missing) < 0 || json_put_string(o, "name", e->name) < 0 ||
+            json_put_string(o, "description", e->description) < 0 ||
+            json_put_object(o, "interpreters", TAKE_PTR(interpreters)) < 0 ||
+            json_put_number(o, "timeout_seconds", (double) timeout / USEC_PER_SEC) < 0 ||
+            json_put_uint(o, "memory_mb", e->memory_mb > 0 ? e->memory_mb : c->defaults.memory_mb) < 0 ||
+            json_put_string(o, "network", "none") < 0 ||
+            json_put_object(o, "missing", TAKE_PTR(missing)) < 0 ||
+            (e->root && json_put_string(o, "root", e->root) < 0) ||
+            (e->source && json_put_string(o, "source", e->source) < 0))
+                return -ENOMEM;
+
+        *ret = TAKE_PTR(o);
+        return 0;
+}
+
+static int environments_to_json(const Config *c, const EnvironmentTable *t, json_object **ret) {
+        _cleanup_json_ json_object *array = json_object_new_array();
+        int r = array ? 0 : -ENOMEM;
+
+        for (size_t i = 0; r >= 0 && i < environment_table_size(t); i++) {
+                json_object *o;
+
+                r = environment_to_json(c, environment_table_get(t, i), &o);
+                if (r >= 0)
+                        r = json_array_put(array, o);
+        }
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(array);
+        return 0;
+}
+
+static int broken_to_json(const EnvironmentSet *set, json_object **ret) {
+        _cleanup_json_ json_object *array = json_object_new_array();
+        const EnvironmentBroken *b;
+        size_t n;
+        int r = array ? 0 : -ENOMEM;
+
+        b = environment_set_broken(set, &n);
+        for (size_t i = 0; r >= 0 && i < n; i++) {
+                _cleanup_json_ json_object *o = json_object_new_object();
+
+                if (!o || json_put_string(o, "path", b[i].path) < 0 || json_put_string(o, "reason", b[i].reason) < 0)
+                        return -ENOMEM;
+                r = json_array_put(array, TAKE_PTR(o));
+        }
+        if (r < 0)
+                return r;
+        *ret = TAKE_PTR(array);
+        return 0;
+}
+
+int vl_method_environments(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
+        static const JsonField no_parameters[] = { {} };
+        _cleanup_json_ json_object *reply = json_object_new_object(), *environments = NULL, *broken = NULL;
+        const Manager *m = userdata;
+        const EnvironmentSet *set;
+        int r;
+
+        r = api_dispatch(link, parameters, no_parameters, NULL);
+        if (r != 0)
+                return MIN(r, 0);
+
+        set = environment_catalog_look(m->environments);
+        r = environments_to_json(m->config, environment_set_table(set), &environments);
+        if (r >= 0)
+                r = broken_to_json(set, &broken);
+        if (r < 0)
+                return r;
+        if (!reply || json_put_object(reply, "environments", TAKE_PTR(environments)) < 0 ||
+            json_put_object(reply, "broken", TAKE_PTR(broken)) < 0)
+                return -ENOMEM;
+        (void) varlink_reply(link, reply);
+        return 0;
+}
