@@ -204,7 +204,7 @@ in
       systemd.sockets.sandboxd.wantedBy = [ "sockets.target" ];
       systemd.services.sandboxd = {
         reloadIfChanged = true;
-        reloadTriggers = [ configFile ];
+        restartTriggers = [ configFile ];
         serviceConfig.ExecStart = [
           ""
           "/etc/nix-sandbox/sandboxd --runtime-dir \${RUNTIME_DIRECTORY} --state-dir \${STATE_DIRECTORY}"

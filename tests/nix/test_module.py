@@ -182,8 +182,8 @@ def lines(values):
 def rendered(kind, unit):
     """The drop-in that NixOS writes for a unit which a package has (nixos/lib/systemd-lib.nix)."""
     text = "[Unit]\n" + lines(unit["unitConfig"])
-    if unit["reloadTriggers"]:
-        text += f"X-Reload-Triggers={' '.join(unit['reloadTriggers'])}\n"
+    if unit["restartTriggers"]:
+        text += f"X-Restart-Triggers={' '.join(unit['restartTriggers'])}\n"
     text += f"\n[{kind}]\n"
     if unit.get("reloadIfChanged"):
         text += "X-ReloadIfChanged=true\n"
@@ -217,11 +217,11 @@ def test_units_are_those_of_the_repository(nix, package, name):
     with open(os.path.join(package, "lib/systemd/system", name), encoding="utf-8") as f:
         installed = f.read()
     made = together(installed, drop_ins(nix).get(name, ""))
-    own = {("Unit", "X-Reload-Triggers"), ("Service", "X-ReloadIfChanged")}
+    own = {("Unit", "X-Restart-Triggers"), ("Service", "X-ReloadIfChanged")}
     assert {k: without_paths(v) for k, v in made.items() if k not in own} == \
         {k: without_paths(v) for k, v in words(of_repository(name)).items()}
     if name == "sandboxd.service":
-        assert made[("Service", "X-ReloadIfChanged")] == ["true"] and ("Unit", "X-Reload-Triggers") in made
+        assert made[("Service", "X-ReloadIfChanged")] == ["true"] and ("Unit", "X-Restart-Triggers") in made
         assert made[("Service", "ExecStart")][0].split()[0] == "/etc/nix-sandbox/sandboxd"
         assert nix.name(made[("Service", "ExecReload")][0].split()[0]) == "coreutils-1.0/bin/kill"
     else:
@@ -270,8 +270,8 @@ def test_one_environment_more_changes_no_unit_and_no_configuration(nix):
 def test_new_configuration_is_a_reload(nix):
     before, etc = of_switch(nix, "{ }")
     after, more = of_switch(nix, "{ services.nix-sandbox.settings.user.max_sessions = 3; }")
-    assert [etc["nix-sandbox/sandboxd.json"]] == before["services"]["sandboxd"].pop("reloadTriggers")
-    assert [more["nix-sandbox/sandboxd.json"]] == after["services"]["sandboxd"].pop("reloadTriggers")
+    assert [etc["nix-sandbox/sandboxd.json"]] == before["services"]["sandboxd"].pop("restartTriggers")
+    assert [more["nix-sandbox/sandboxd.json"]] == after["services"]["sandboxd"].pop("restartTriggers")
     assert before == after and etc["nix-sandbox/sandboxd.json"] != more["nix-sandbox/sandboxd.json"]
 
 

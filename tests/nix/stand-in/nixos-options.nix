@@ -13,7 +13,7 @@ let
     options = {
       wantedBy = option (types.listOf unitName) [ ];
       unitConfig = option (types.attrsOf value) { };
-      reloadTriggers = option (types.listOf types.package) [ ];
+      restartTriggers = option (types.listOf types.package) [ ];
     } // options;
   });
 in
