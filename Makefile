@@ -2,7 +2,8 @@
 # make            build everything into build/
 # make demo       install what is missing, build, hold an MCP conversation with a private daemon
 # make check      install what is missing, build, run every test tier that this machine can run
-# Variables: BUILD (out-of-tree directory), CC, WERROR=1, DESTDIR, PREFIX
+# Variables: BUILD (out-of-tree directory), CC, WERROR=1, DESTDIR, PREFIX, SYSTEMD_VERSION (of the target), and for where
+# programs are not found in PATH: BWRAP (bubblewrap's), KILL (as the service calls it)
 
 BUILD ?= build
 PREFIX ?= /usr
@@ -12,6 +13,8 @@ BINDIR ?= $(PREFIX)/bin
 DATADIR ?= $(PREFIX)/share
 MANDIR ?= $(DATADIR)/man
 DOCDIR ?= $(DATADIR)/doc/nix-sandbox
+BWRAP ?= bwrap
+KILL ?= kill
 
 # V=1 shows the commands.
 ifeq ($(V),)
@@ -29,10 +32,12 @@ WERROR ?= 1
 ifeq ($(WERROR),1)
 WARNINGS += -Werror
 endif
-HARDENING ?= -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection -fcf-protection
+MACHINE := $(shell $(CC) -dumpmachine 2>/dev/null)
+CONTROL_FLOW := $(if $(filter x86_64-% i386-% i486-% i586-% i686-%,$(MACHINE)),-fcf-protection)$(if $(filter aarch64-%,$(MACHINE)),-mbranch-protection=standard)
+HARDENING ?= -D_FORTIFY_SOURCE=3 -fstack-protector-strong -fstack-clash-protection $(CONTROL_FLOW)
 OPTIMIZE ?= -O2 -g
 CPPFLAGS_ALL := -D_GNU_SOURCE -I. -DLIBEXECDIR='"$(LIBEXECDIR)"' -DBINDIR='"$(BINDIR)"' \
-        -DSYSCONFDIR='"$(SYSCONFDIR)"' $(CPPFLAGS)
+        -DSYSCONFDIR='"$(SYSCONFDIR)"' -DBWRAP='"$(BWRAP)"' $(CPPFLAGS)
 CFLAGS_ALL = -std=gnu17 $(OPTIMIZE) $(WARNINGS) $(HARDENING) -ffunction-sections -fdata-sections -fPIE \
         $(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null) $(CFLAGS)
 LDFLAGS_ALL = -pie -Wl,-z,relro,-z,now -Wl,--as-needed -Wl,--gc-sections $(LDFLAGS)

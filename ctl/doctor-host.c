@@ -71,7 +71,8 @@ static void check_tool(json_object *checks, const char *name, const char *progra
 
         r = capture((const char *const[]) { program, "--version", NULL }, &text);
         if (r == -ENOENT) {
-                check_add(checks, name, missing, fix, "there is no '%s' in PATH", program);
+                check_add(checks, name, missing, fix, "there is no '%s'%s", program,
+                          program[0] == '/' ? "" : " in PATH");
                 return;
         }
         if (r != 0) {
@@ -154,7 +155,7 @@ void doctor_check_host(json_object *checks) {
         check_kernel(checks);
         check_tool(checks, "systemd", "systemctl", SYSTEMD_WANTED, "warning",
                    "the system service needs systemd 252 or later; private daemons need none");
-        check_tool(checks, "bubblewrap", "bwrap", BUBBLEWRAP_WANTED, "error",
+        check_tool(checks, "bubblewrap", BWRAP, BUBBLEWRAP_WANTED, "error",
                    "Debian: apt install bubblewrap (0.8 or later)");
         check_namespaces(checks);
         check_seccomp(checks);

@@ -17,11 +17,14 @@
 #define JAIL_USER "nix-sandbox-jail"
 #define NOBODY_ID 65534U
 
-/* Finds an executable file in PATH, as a service has it. */
+/* Finds an executable file: where its name says, or in PATH, as a service has it. */
 static char *find_program(const char *name) {
         const char *path = getenv("PATH");
         _cleanup_free_ char *copy = NULL;
         char *state = NULL;
+
+        if (name[0] == '/')
+                return access(name, X_OK) == 0 ? strdup(name) : NULL;
 
         copy = strdup(path && *path ? path : "/usr/local/bin:/usr/bin:/bin");
         if (!copy)
@@ -95,7 +98,7 @@ int spawn_context_init(SpawnContext *c, const char *agent_path, char **reterr_wh
         if (c->seccomp_fd < 0)
                 return c->seccomp_fd;
 
-        c->bwrap = find_program("bwrap");
+        c->bwrap = find_program(BWRAP);
         c->links = jail_host_links();
         c->may_switch_user = has_capabilities((1U << CAP_SETUID) | (1U << CAP_SETGID));
         c->may_mount = geteuid() == 0 && has_capabilities(1U << CAP_SYS_ADMIN);

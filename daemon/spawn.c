@@ -205,7 +205,7 @@ _noreturn_ static void child_run(SpawnChild *child) {
 
 static int spawn_check(const SpawnContext *c, const SpawnRequest *request, char **reterr_why) {
         if (!c->bwrap) {
-                *reterr_why = strdup("bubblewrap is not installed: no 'bwrap' in PATH. Install it (Debian: "
+                *reterr_why = strdup("bubblewrap is not installed: there is no '" BWRAP "'. Install it (Debian: "
                                      "apt install bubblewrap) and start sandboxd again.");
                 return -ENOENT;
         }

@@ -68,6 +68,6 @@ bench-sessions: all
 
 tidy:
 	clang-tidy --quiet $(wildcard lib/*.c daemon/*.c shim/*.c ctl/*.c agent/*.c snapshot/*.c) -- -std=gnu17 -D_GNU_SOURCE -I. \
-	        -DLIBEXECDIR='""' -DBINDIR='""' -DSYSCONFDIR='""' $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
+	        -DLIBEXECDIR='""' -DBINDIR='""' -DSYSCONFDIR='""' -DBWRAP='"bwrap"' $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 
 .PHONY: check demo bench bench-sessions bench-snapshots bench-checkpoints tidy
