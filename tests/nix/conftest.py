@@ -4,10 +4,16 @@ import contextlib
 
 import pytest
 
-from nixlib import Nix
+from nixlib import PACKAGE, Nix
 
 
 @pytest.fixture(scope="session")
 def nix():
     with contextlib.closing(Nix()) as n:
         yield n
+
+
+@pytest.fixture(scope="session")
+def package(nix):
+    """Our programs, built and installed by nix/package.nix."""
+    return nix.build(PACKAGE, timeout=900)

@@ -13,6 +13,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 STAND_IN = os.path.join(ROOT, "tests", "nix", "stand-in")
+PACKAGE = "with import <nixpkgs> { }; callPackage <repo/nix/package.nix> { }"
 SYSTEMS = ("x86_64-linux", "aarch64-linux")
 
 CONFIG = """

@@ -103,6 +103,7 @@ let
       if match "[[:alnum:],._+:@%/-]+" text != null then text else "'${replaceStrings [ "'" ] [ "'\\''" ] text}'";
     escapeShellArgs = lib.concatMapStringsSep " " lib.escapeShellArg;
     boolToString = b: if b then "true" else "false";
+    versions.major = version: head (builtins.splitVersion version);
     versionAtLeast = a: b: builtins.compareVersions a b >= 0;
     versionOlder = a: b: builtins.compareVersions a b < 0;
     fileContents = file: lib.removeSuffix "\n" (builtins.readFile file);
