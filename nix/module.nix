@@ -161,9 +161,8 @@ in
             message = "${at} makes its jails of user namespaces: security.allowUserNamespaces must be true.";
           }
           {
-            assertion =
-              builtins.length (builtins.attrNames (presets // artifacts // cfg.settings.environments or { })) <= 64;
-            message = "${at}.environments: sandboxd takes 64 environments at most, with those that it has built in.";
+            assertion = builtins.length (builtins.attrNames artifacts) <= 64;
+            message = "${at}.environments: sandboxd takes 64 environments at most, with the presets.";
           }
           {
             assertion =

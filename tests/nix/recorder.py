@@ -100,11 +100,11 @@ def retry(fn, timeout=900):
 
 
 class Recorder:
-    """A machine of a script, which is this one. answers: {a part of a command: (status, output)} for what this one has not;
-    power: what it is to be switched off, and on."""
+    """A machine of a script, which is this one. For what this one has not, answers is {part of a command: (status, output)},
+    and instead {part of a command: what stands there instead}. power: what it is to be switched off, and on."""
 
-    def __init__(self, answers=None, power=(lambda: None, lambda: None)):
-        self.answers, self.power = answers or {}, power
+    def __init__(self, power=(lambda: None, lambda: None)):
+        self.answers, self.instead, self.power = {}, {}, power
         self.record, self.up = [], True
 
     def symbols(self, name="machine"):
@@ -145,6 +145,8 @@ class Recorder:
         for part, answer in self.answers.items():
             if part in command:
                 return answer
+        for part, other in self.instead.items():
+            command = command.replace(part, other)
         done = subprocess.run(["bash", "-c", "set -euo pipefail; " + command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               timeout=timeout, check=False)
         return done.returncode, done.stdout.decode(errors="replace")

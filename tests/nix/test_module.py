@@ -53,6 +53,11 @@ def evaluated(nix, module, what):
     return nix.eval(f"{EVALUATE} let c = evaluate ({module}); in {what}")
 
 
+@pytest.fixture(scope="module")
+def package(nix):
+    return nix.build("(import <nixpkgs> { }).callPackage <repo/nix/package.nix> { }")
+
+
 # ---- what it makes
 
 def test_one_line_is_enough(nix):

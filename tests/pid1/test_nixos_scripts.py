@@ -42,7 +42,13 @@ def program(path, text):
 
 def specialisation(name, settings):
     """What a switch comes to: another configuration, and a reload."""
-    program(SPECIALISATION.format(name), f"echo '{json.dumps(settings)}' >{CONFIG} && systemctl reload sandboxd.service\n")
+    program(SPECIALISATION.format(name), f"echo '{json.dumps(settings)}' >{CONFIG} && systemctl reload sandboxd\n")
+
+
+def text(path, content):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(content)
 
 
 @pytest.fixture
@@ -59,7 +65,9 @@ def machine(service):
     with open("/etc/profile.d/nixos-programs.sh", "w", encoding="utf-8") as f:
         f.write(f"PATH={PROGRAMS}:$PATH\n")
     subprocess.run(["systemd-sysusers", "-"], input="u carol 4003 - - /bin/sh\n", text=True, check=True)
-    command("install", "-d", "-o", "alice", "/var/lib/project")
+    command("install", "-d", "-o", "alice", "/var/lib/project", "/var/lib/alice")
+    command("usermod", "-d", "/var/lib/alice", "alice")
+    os.makedirs("/etc/built", exist_ok=True)
     return Recorder(power=(off, on))
 
 

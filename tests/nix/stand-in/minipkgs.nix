@@ -38,7 +38,7 @@ let
   names = [
     "acl" "attr" "bash" "bashInteractive" "bc" "clang-tools" "criterion" "diffutils" "file" "findutils" "gawk" "gcc"
     "git" "gnugrep" "gnumake" "gnused" "gnutar" "jq" "json_c" "libarchive" "libcgroup" "libseccomp" "ncurses" "nettle"
-    "nodejs" "pkg-config" "polkit" "procps" "ripgrep" "systemd" "tree" "util-linux" "which"
+    "nodejs" "pkg-config" "polkit" "procps" "ripgrep" "systemd" "tree" "typescript" "util-linux" "which"
   ];
 
   packages = final: lib.genAttrs names dummy // {
