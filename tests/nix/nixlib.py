@@ -24,6 +24,7 @@ substituters =
 flake-registry =
 experimental-features = nix-command flakes
 cores = {cores}
+max-jobs = {cores}
 """
 
 
