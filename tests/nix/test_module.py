@@ -5,10 +5,15 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
 from nixlib import ROOT, quoted
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
+# pylint: disable=wrong-import-position
+from daemonlib import Daemon, public_directory, removed  # noqa: E402
 
 EVALUATE = """
   let
@@ -332,6 +337,45 @@ def test_daemon_takes_the_configuration(nix, package):
         assert {k: shown[section][k] for k in values} == values
     with open(config_file(nix, "{ }"), encoding="utf-8") as f:
         assert json.load(f) == {}
+
+
+def lay_out(nix, environments, root):
+    """What a configuration has in environments.d, with programs that run, as NixOS links it: through one directory."""
+    evaluate = EVALUATE.replace("import <nixpkgs> { }", "import <nixpkgs> { overlays = [ (import <nixpkgs/hostpkgs.nix>) ]; }")
+    paths = nix.build_all(f"""{evaluate}
+      lib.mapAttrsToList (_: e: e.source) (lib.filterAttrs (name: _: lib.hasInfix "environments.d" name)
+        (evaluate {{ services.nix-sandbox = {{ presets = false; environments = {{ {environments} }}; }}; }}).environment.etc)""")
+    made = {nix.name(p).removeprefix("sandbox-environment-"): p for p in paths}
+    static, there = os.path.join(root, "static"), os.path.join(root, "environments.d")
+    shutil.rmtree(static, ignore_errors=True)
+    for folder in (static, there):
+        os.makedirs(folder, exist_ok=True)
+    for name, path in made.items():
+        os.symlink(path, os.path.join(static, name))
+    for name in set(os.listdir(there)) - set(made):
+        os.unlink(os.path.join(there, name))
+    for name in set(made) - set(os.listdir(there)):
+        os.symlink(os.path.join(static, name), os.path.join(there, name))
+    return there
+
+
+def test_daemon_finds_the_environments(nix, package):
+    """Those that are added, changed and removed by a switch, too, without a reload."""
+    def found(d):
+        reply = d.call("Environments")
+        assert reply["broken"] == []
+        return {e["name"]: (e["description"], e["memory_mb"]) for e in reply["environments"] if e.get("root")}
+
+    one = 'one = { preset = "shell"; description = "One"; memoryMb = 100; };'
+    two = 'two = { interpreters = [ "bash" ]; description = "Only bash"; };'
+    with removed(public_directory()) as root:
+        directory = lay_out(nix, one, root)
+        with Daemon({"environment_dirs": [directory]}, programs=f"{package}/libexec/nix-sandbox") as d:
+            assert found(d) == {"one": ("One", 100)}
+            lay_out(nix, one.replace("100", "200") + two, root)
+            assert found(d) == {"one": ("One", 200), "two": ("Only bash", 512)}
+            lay_out(nix, two, root)
+            assert found(d) == {"two": ("Only bash", 512)}
 
 
 @pytest.mark.parametrize("settings, what", [
