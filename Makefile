@@ -48,6 +48,7 @@ SHIM_SRC := $(wildcard shim/*.c)
 CTL_SRC := $(wildcard ctl/*.c)
 AGENT_SRC := $(wildcard agent/*.c)
 SNAPSHOT_SRC := $(wildcard snapshot/*.c)
+ENVIRONMENTS_SRC := $(wildcard environments/*.c)
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB_OBJ := $(call objects,$(LIB_SRC))
@@ -56,11 +57,12 @@ SHIM_OBJ := $(call objects,$(SHIM_SRC))
 CTL_OBJ := $(call objects,$(CTL_SRC))
 AGENT_OBJ := $(call objects,$(AGENT_SRC))
 SNAPSHOT_OBJ := $(call objects,$(SNAPSHOT_SRC))
-ALL_OBJ := $(LIB_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(CTL_OBJ) $(AGENT_OBJ) $(SNAPSHOT_OBJ)
+ENVIRONMENTS_OBJ := $(call objects,$(ENVIRONMENTS_SRC))
+ALL_OBJ := $(LIB_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(CTL_OBJ) $(AGENT_OBJ) $(SNAPSHOT_OBJ) $(ENVIRONMENTS_OBJ)
 
 LIBRARY := $(BUILD)/libnixsandbox.a
 PROGRAMS := $(BUILD)/sandboxd $(BUILD)/nix-sandbox-mcp $(BUILD)/sandboxctl $(BUILD)/sandbox-agent \
-        $(BUILD)/sandbox-snapshot
+        $(BUILD)/sandbox-snapshot $(BUILD)/sandbox-environments
 
 all: $(PROGRAMS)
 
@@ -97,6 +99,10 @@ $(BUILD)/sandboxctl: $(CTL_OBJ) $(LIBRARY)
 $(BUILD)/sandbox-snapshot: $(SNAPSHOT_OBJ) $(LIBRARY)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c -lseccomp -lnettle
+
+$(BUILD)/sandbox-environments: $(ENVIRONMENTS_OBJ) $(LIBRARY)
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c
 
 # Of libarchive the agent takes tar and the file system, which need libacl; the linker drops the formats and filters
 # that would need more, so the other libraries of libarchive's .pc file are not named.

@@ -1,8 +1,73 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Environments: what there is to make sessions of, and what only looks like it. */
+/*
+ * Environments: what there is to make sessions of, and what only looks like it. Those of the caller's own are asked
+ * for whenever they may matter; the call waits for the answer and is run again with it.
+ */
 
 #include "daemon/api-private.h"
+
+typedef struct KeptCall {
+        RunCall call; /* of references */
+        Manager *manager;
+        EnvironmentsHandler again;
+        UserEnvironmentsQuestion *question;
+} KeptCall;
+
+static void kept_free(KeptCall *k) {
+        (void) varlink_link_unref(k->call.link);
+        json_object_put(k->call.parameters);
+        free(k);
+}
+
+static void on_disconnect(VarlinkLink *link, void *userdata) {
+        KeptCall *k = userdata;
+
+        user_environments_cancel(k->question);
+        kept_free(k);
+}
+
+static void on_environments(EnvironmentSet *set, void *userdata) {
+        KeptCall *k = userdata;
+
+        varlink_link_on_disconnect(k->call.link, NULL, NULL);
+        k->call.environments = set;
+        if (!set || k->again(&k->call, k->manager) < 0)
+                (void) varlink_error(k->call.link, API_ERROR("Internal"), NULL);
+        kept_free(k);
+}
+
+int api_refuse_questions(VarlinkLink *link) {
+        int r;
+
+        r = api_error(link, API_ERROR("LimitExceeded"), "limit", "questions",
+                      "%u of your calls wait already to know which environments you have. Try again in a moment.",
+                      USER_ENVIRONMENTS_WAITING_MAX);
+        return r < 0 ? r : 1;
+}
+
+int api_ask_environments(const RunCall *call, Manager *m, EnvironmentsHandler again) {
+        const PeerCred *peer = varlink_link_peer(call->link);
+        KeptCall *k;
+        int r;
+
+        if (!user_environments_possible(m->user_environments, peer->uid))
+                return 0;
+        k = malloc(sizeof(*k));
+        if (!k)
+                return -ENOMEM;
+        *k = (KeptCall){ .call = *call, .manager = m, .again = again };
+        (void) varlink_link_ref(call->link);
+        (void) json_object_get(call->parameters);
+        r = user_environments_ask(m->user_environments, peer, manager_environments(m), on_environments, k,
+                                  &k->question);
+        if (r >= 0) {
+                varlink_link_on_disconnect(call->link, on_disconnect, k);
+                return 1;
+        }
+        kept_free(k);
+        return r == -EBUSY ? api_refuse_questions(call->link) : r;
+}
 
 /* The names of an environment's interpreters; missing: only of those that are not installed. */
 static int interpreter_names(const Environment *e, bool missing, json_object **ret) {
@@ -57,11 +122,10 @@ static int environments_to_json(const Config *c, const EnvironmentTable *t, json
         return 0;
 }
 
-static int broken_to_json(const EnvironmentSet *set, json_object **ret) {
-        _cleanup_json_ json_object *array = json_object_new_array();
+static int put_broken(json_object *array, const EnvironmentSet *set) {
         const EnvironmentBroken *b;
         size_t n;
-        int r = array ? 0 : -ENOMEM;
+        int r = 0;
 
         b = environment_set_broken(set, &n);
         for (size_t i = 0; r >= 0 && i < n; i++) {
@@ -71,32 +135,47 @@ static int broken_to_json(const EnvironmentSet *set, json_object **ret) {
                         return -ENOMEM;
                 r = json_array_put(array, TAKE_PTR(o));
         }
+        return r;
+}
+
+/* Of all users', and of the caller's own. */
+static int broken_to_json(const EnvironmentSet *all, const EnvironmentSet *set, json_object **ret) {
+        _cleanup_json_ json_object *array = json_object_new_array();
+        int r;
+
+        r = array ? put_broken(array, all) : -ENOMEM;
+        if (r >= 0 && set != all)
+                r = put_broken(array, set);
         if (r < 0)
                 return r;
         *ret = TAKE_PTR(array);
         return 0;
 }
 
-int vl_method_environments(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
-        static const JsonField no_parameters[] = { {} };
+static int list(const RunCall *call, Manager *m) {
         _cleanup_json_ json_object *reply = json_object_new_object(), *environments = NULL, *broken = NULL;
-        const Manager *m = userdata;
-        const EnvironmentSet *set;
+        const EnvironmentSet *all = environment_catalog_look(m->environments), *set = call->environments ?: all;
         int r;
 
-        r = api_dispatch(link, parameters, no_parameters, NULL);
-        if (r != 0)
-                return MIN(r, 0);
-
-        set = environment_catalog_look(m->environments);
         r = environments_to_json(m->config, environment_set_table(set), &environments);
         if (r >= 0)
-                r = broken_to_json(set, &broken);
+                r = broken_to_json(all, set, &broken);
         if (r < 0)
                 return r;
         if (!reply || json_put_object(reply, "environments", TAKE_PTR(environments)) < 0 ||
             json_put_object(reply, "broken", TAKE_PTR(broken)) < 0)
                 return -ENOMEM;
-        (void) varlink_reply(link, reply);
+        (void) varlink_reply(call->link, reply);
         return 0;
+}
+
+int vl_method_environments(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
+        static const JsonField no_parameters[] = { {} };
+        const RunCall call = { .link = link, .parameters = parameters, .flags = flags };
+        int r;
+
+        r = api_dispatch(link, parameters, no_parameters, NULL);
+        if (r == 0)
+                r = api_ask_environments(&call, userdata, list);
+        return r == 0 ? list(&call, userdata) : MIN(r, 0);
 }

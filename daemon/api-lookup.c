@@ -16,9 +16,7 @@
 typedef struct KeptRun {
         struct KeptRun *next;
         SnapshotLookup *lookup; /* borrowed */
-        VarlinkLink *link;      /* a reference */
-        json_object *parameters; /* the same */
-        VarlinkFlags flags;
+        RunCall call;           /* of references */
 } KeptRun;
 
 /* Of one name of one user. Lives as long as a call is kept in it. */
@@ -73,6 +71,13 @@ static int lookup_new(Manager *m, uid_t uid, const char *key, SnapshotLookup **r
 
 /* ---- keeping ---- */
 
+static void kept_free(KeptRun *k) {
+        (void) varlink_link_unref(k->call.link);
+        json_object_put(k->call.parameters);
+        (void) environment_set_unref(k->call.environments);
+        free(k);
+}
+
 static void on_kept_disconnect(VarlinkLink *link, void *userdata) {
         KeptRun *k = userdata;
         SnapshotLookup *l = k->lookup;
@@ -82,14 +87,12 @@ static void on_kept_disconnect(VarlinkLink *link, void *userdata) {
                         *p = k->next;
                         break;
                 }
-        (void) varlink_link_unref(k->link);
-        json_object_put(k->parameters);
-        free(k);
+        kept_free(k);
         if (!l->first)
                 (void) lookup_free(l);
 }
 
-static int keep(SnapshotLookup *l, VarlinkLink *link, json_object *parameters, VarlinkFlags flags) {
+static int keep(SnapshotLookup *l, const RunCall *call) {
         KeptRun *k, **end;
 
         k = malloc(sizeof(*k));
@@ -97,14 +100,16 @@ static int keep(SnapshotLookup *l, VarlinkLink *link, json_object *parameters, V
                 return -ENOMEM;
         *k = (KeptRun){
                 .lookup = l,
-                .link = varlink_link_ref(link),
-                .parameters = json_object_get(parameters),
-                .flags = flags,
+                .call = *call,
         };
+        (void) varlink_link_ref(call->link);
+        (void) json_object_get(call->parameters);
+        if (call->environments)
+                (void) environment_set_ref(call->environments);
         for (end = &l->first; *end; end = &(*end)->next)
                 ;
         *end = k;
-        varlink_link_on_disconnect(link, on_kept_disconnect, k);
+        varlink_link_on_disconnect(call->link, on_kept_disconnect, k);
         return 1;
 }
 
@@ -115,23 +120,21 @@ static void run_again(SnapshotLookup *l) {
                 KeptRun *k = first;
 
                 first = k->next;
-                varlink_link_on_disconnect(k->link, NULL, NULL);
-                if (vl_method_run(k->link, k->parameters, k->flags, l->manager) < 0)
-                        (void) varlink_error(k->link, API_ERROR("Internal"), NULL);
-                (void) varlink_link_unref(k->link);
-                json_object_put(k->parameters);
-                free(k);
+                varlink_link_on_disconnect(k->call.link, NULL, NULL);
+                if (api_run(&k->call, l->manager) < 0)
+                        (void) varlink_error(k->call.link, API_ERROR("Internal"), NULL);
+                kept_free(k);
         }
         (void) lookup_free(l);
 }
 
-int api_keep_run(VarlinkLink *link, Manager *m, const char *key, json_object *parameters, VarlinkFlags flags) {
-        uid_t uid = varlink_link_peer(link)->uid;
+int api_keep_run(const RunCall *call, Manager *m, const char *key) {
+        uid_t uid = varlink_link_peer(call->link)->uid;
         SnapshotLookup *l = lookup_find(m, uid, key);
         int r;
 
         r = l ? 0 : lookup_new(m, uid, key, &l);
-        return r < 0 ? r : keep(l, link, parameters, flags);
+        return r < 0 ? r : keep(l, call);
 }
 
 void api_run_again(Manager *m) {
@@ -171,9 +174,8 @@ static void on_listed(SnapshotJob *job, const SnapshotResult *result, void *user
         run_again(l);
 }
 
-int api_lookup_snapshot(VarlinkLink *link, Manager *m, const char *key, json_object *parameters, VarlinkFlags flags,
-                        SnapshotFound *ret) {
-        uid_t uid = varlink_link_peer(link)->uid;
+int api_lookup_snapshot(const RunCall *call, Manager *m, const char *key, SnapshotFound *ret) {
+        uid_t uid = varlink_link_peer(call->link)->uid;
         SnapshotLookup *l;
         int r;
 
@@ -187,7 +189,7 @@ int api_lookup_snapshot(VarlinkLink *link, Manager *m, const char *key, json_obj
                 return 0;
         }
         if (l)
-                return keep(l, link, parameters, flags);
+                return keep(l, call);
 
         r = lookup_new(m, uid, key, &l);
         if (r < 0)
@@ -203,7 +205,7 @@ int api_lookup_snapshot(VarlinkLink *link, Manager *m, const char *key, json_obj
                              },
                              &l->job);
         if (r >= 0)
-                r = keep(l, link, parameters, flags);
+                r = keep(l, call);
         if (r < 0)
                 (void) lookup_free(l);
         return r;

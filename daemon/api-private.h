@@ -55,11 +55,26 @@ typedef struct SnapshotFound {
         SnapshotInfo info; /* the newest; borrowed until the handler returns */
 } SnapshotFound;
 
+/* A Run that may have to wait before it can be decided, and then runs again from the top. All borrowed. */
+typedef struct RunCall {
+        VarlinkLink *link;
+        json_object *parameters;
+        VarlinkFlags flags;
+        EnvironmentSet *environments; /* with those of the caller's own; NULL: he was not asked for them */
+} RunCall;
+
+int api_run(const RunCall *call, Manager *m);
+
 /* 0: *ret is set; 1: the call is kept, and runs again from the top; negative errno. */
-int api_lookup_snapshot(VarlinkLink *link, Manager *m, const char *key, json_object *parameters, VarlinkFlags flags,
-                        SnapshotFound *ret);
+int api_lookup_snapshot(const RunCall *call, Manager *m, const char *key, SnapshotFound *ret);
 /* Keeps a call until the session of that key has ended. 1, or negative errno. */
-int api_keep_run(VarlinkLink *link, Manager *m, const char *key, json_object *parameters, VarlinkFlags flags);
+int api_keep_run(const RunCall *call, Manager *m, const char *key);
+
+/* Keeps a call until it is known which environments its caller has of his own, then runs it again by this handler. 0:
+ * he can have none; 1: kept, or refused and answered; negative errno. */
+typedef int (*EnvironmentsHandler)(const RunCall *call, Manager *m);
+int api_ask_environments(const RunCall *call, Manager *m, EnvironmentsHandler again);
+int api_refuse_questions(VarlinkLink *link);
 /* Some session has. */
 void api_run_again(Manager *m);
 

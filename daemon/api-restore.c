@@ -18,6 +18,9 @@ typedef struct RestoreCall {
         VarlinkLink *link; /* a reference */
         char *session, *snapshot, *name, *project, *project_mode; /* any but name may be NULL */
         SnapshotJob *job;
+        json_object *list; /* what it found */
+        UserEnvironmentsQuestion *question;
+        EnvironmentSet *environments; /* with the caller's own; NULL: they are not known */
 } RestoreCall;
 
 typedef struct Choice {
@@ -30,6 +33,10 @@ typedef struct Choice {
 static RestoreCall *call_free(RestoreCall *c) {
         if (c->job)
                 snapshot_job_cancel(c->job);
+        if (c->question)
+                user_environments_cancel(c->question);
+        json_object_put(c->list);
+        (void) environment_set_unref(c->environments);
         (void) varlink_link_unref(c->link);
         free(c->session);
         free(c->snapshot);
@@ -101,14 +108,28 @@ static int make_session(RestoreCall *c, const SnapshotInfo *info, const Environm
         return 0;
 }
 
-/* Answers, or hands the call over to the restore. */
-static int restore(RestoreCall *c, json_object *list) {
+static void on_environments(EnvironmentSet *set, void *userdata);
+
+/* 0: there is nothing to wait for; 1: it waits, or is refused and answered; negative errno. */
+static int ask_environments(RestoreCall *c) {
+        UserEnvironments *u = c->manager->user_environments;
+        const PeerCred *peer = varlink_link_peer(c->link);
+        int r;
+
+        if (c->environments || !user_environments_possible(u, peer->uid))
+                return 0;
+        r = user_environments_ask(u, peer, manager_environments(c->manager), on_environments, c, &c->question);
+        return r == -EBUSY ? api_refuse_questions(c->link) : r < 0 ? r : 1;
+}
+
+/* Answers, or hands the call over to the restore, or waits for the answer to a question. */
+static int restore(RestoreCall *c) {
         Choice choice = { .call = c };
         const Environment *e;
         const char *project;
         int r;
 
-        r = list ? snapshot_list_each(list, choose, &choice) : 0;
+        r = c->list ? snapshot_list_each(c->list, choose, &choice) : 0;
         if (r < 0)
                 return r;
         if (!choice.found)
@@ -120,12 +141,45 @@ static int restore(RestoreCall *c, json_object *list) {
         project = c->project ?: choice.info.project;
         if (manager_find_named(c->manager, varlink_link_peer(c->link)->uid, project, c->name))
                 return refuse_name_taken(c->link, c->name);
-        e = environment_table_find(manager_environments(c->manager), choice.info.environment);
+        e = environment_table_find(c->environments ? environment_set_table(c->environments)
+                                                   : manager_environments(c->manager),
+                                   choice.info.environment);
+        if (!e) {
+                r = ask_environments(c);
+                if (r != 0)
+                        return MIN(r, 0);
+        }
         if (!e)
                 return api_error(c->link, API_ERROR("SnapshotInvalid"), "snapshot", choice.info.id,
                                  "The snapshot is of a session in environment '%s', which is not configured any more.",
                                  choice.info.environment);
         return make_session(c, &choice.info, e, project);
+}
+
+static void on_disconnect(VarlinkLink *link, void *userdata) {
+        (void) call_free(userdata);
+}
+
+/* After each answer: the call is over, or waits for the next one. */
+static void settle(RestoreCall *c, int r) {
+        if (r < 0) {
+                (void) log_warning_errno(r, "A restore failed: %m");
+                (void) varlink_error(c->link, API_ERROR("Internal"), NULL);
+        }
+        if (c->question)
+                varlink_link_on_disconnect(c->link, on_disconnect, c);
+        else
+                (void) call_free(c);
+}
+
+static void on_environments(EnvironmentSet *set, void *userdata) {
+        RestoreCall *c = userdata;
+
+        c->question = NULL;
+        varlink_link_on_disconnect(c->link, NULL, NULL);
+        if (set)
+                c->environments = environment_set_ref(set);
+        settle(c, set ? restore(c) : -ENOMEM);
 }
 
 static void on_listed(SnapshotJob *job, const SnapshotResult *result, void *userdata) {
@@ -137,17 +191,11 @@ static void on_listed(SnapshotJob *job, const SnapshotResult *result, void *user
         if (result->error && !streq(result->error, "none"))
                 r = api_error(c->link, API_ERROR("SnapshotInvalid"), "snapshot", c->snapshot ?: "",
                               "Your snapshots cannot be read: %s", result->why);
-        else
-                r = restore(c, result->json);
-        if (r < 0) {
-                (void) log_warning_errno(r, "A restore failed: %m");
-                (void) varlink_error(c->link, API_ERROR("Internal"), NULL);
+        else {
+                c->list = json_object_get(result->json);
+                r = restore(c);
         }
-        (void) call_free(c);
-}
-
-static void on_disconnect(VarlinkLink *link, void *userdata) {
-        (void) call_free(userdata);
+        settle(c, r);
 }
 
 typedef struct RestoreParameters {

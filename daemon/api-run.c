@@ -134,13 +134,13 @@ static int run_start(VarlinkLink *link, const Manager *m, const RunParameters *p
         return 0;
 }
 
-int vl_method_run(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
+int api_run(const RunCall *call, Manager *m) {
         _cleanup_(run_target_done) RunTarget target = {};
-        RunParameters p = { .answer_after_ms = UINT64_MAX, .json = parameters, .flags = flags };
-        Manager *m = userdata;
+        RunParameters p = { .answer_after_ms = UINT64_MAX, .call = call };
+        VarlinkLink *link = call->link;
         int r;
 
-        r = api_dispatch(link, parameters, run_table, &p);
+        r = api_dispatch(link, call->parameters, run_table, &p);
         if (r == 0)
                 r = run_check(link, &p);
         if (r == 0)
@@ -148,7 +148,7 @@ int vl_method_run(VarlinkLink *link, json_object *parameters, VarlinkFlags flags
         if (r != 0)
                 return MIN(r, 0);
 
-        r = run_start(link, m, &p, &target, flags & VARLINK_MORE);
+        r = run_start(link, m, &p, &target, call->flags & VARLINK_MORE);
         if (target.origin == SESSION_ORIGIN_RESUMED)
                 return r;
         if (r < 0)
@@ -156,6 +156,10 @@ int vl_method_run(VarlinkLink *link, json_object *parameters, VarlinkFlags flags
         else
                 session_start(target.session);
         return r;
+}
+
+int vl_method_run(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
+        return api_run(&(RunCall){ .link = link, .parameters = parameters, .flags = flags }, userdata);
 }
 
 int vl_method_interrupt(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {

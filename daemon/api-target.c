@@ -106,10 +106,23 @@ static int describe_unrestored(const SnapshotFound *f, const RunParameters *p, c
         return 0;
 }
 
+static const EnvironmentTable *environments_of(const Manager *m, const RunParameters *p) {
+        return p->call->environments ? environment_set_table(p->call->environments) : manager_environments(m);
+}
+
+/* Whether it is not known yet if the caller has the environment that is needed: what was saved had it, or it is asked
+ * for. */
+static bool is_unknown(const Manager *m, const RunParameters *p, const SnapshotFound *f, int chosen) {
+        if (p->call->environments)
+                return false;
+        return chosen == CHOICE_E_NO_ENVIRONMENT ||
+                (f->exists && !f->closed && !environment_table_find(manager_environments(m), f->info.environment));
+}
+
 /* What is restored has the environment that it had; who asks for another one gets that, and nothing else. */
 static int choose_restored(const Manager *m, const RunParameters *p, const SnapshotFound *f, EnvironmentChoice *choice,
                            RunTarget *ret) {
-        const Environment *e = environment_table_find(manager_environments(m), f->info.environment);
+        const Environment *e = environment_table_find(environments_of(m, p), f->info.environment);
         int r;
 
         if (f->closed)
@@ -134,7 +147,7 @@ static int choose_new(const Manager *m, const RunParameters *p, const SnapshotFo
 
         if (r != 0 || ret->restore)
                 return r;
-        return environment_choose_new(manager_environments(m), p->environment, p->interpreter, !!p->session, choice);
+        return environment_choose_new(environments_of(m, p), p->environment, p->interpreter, !!p->session, choice);
 }
 
 static int refuse_stopping(VarlinkLink *link) {
@@ -161,12 +174,18 @@ static int run_in_new_session(VarlinkLink *link, Manager *m, const RunParameters
                 return refuse_stopping(link);
         if (p->session) {
                 snapshot_key(p->project ?: "/", p->session, key);
-                r = api_lookup_snapshot(link, m, key, p->json, p->flags, &found);
+                r = api_lookup_snapshot(p->call, m, key, &found);
                 if (r != 0)
                         return r;
         }
 
         r = choose_new(m, p, &found, &choice, ret);
+        if (r >= 0 && is_unknown(m, p, &found, r)) {
+                int k = api_ask_environments(p->call, m, api_run);
+
+                if (k != 0)
+                        return k;
+        }
         if (r < 0)
                 return r;
         if (r > 0)
@@ -250,7 +269,7 @@ static int run_after_session(VarlinkLink *link, Manager *m, const Session *s, co
         if (m->stopping)
                 return refuse_stopping(link);
         snapshot_key(s->project, s->name, key);
-        return api_keep_run(link, m, key, p->json, p->flags);
+        return api_keep_run(p->call, m, key);
 }
 
 int run_find_target(VarlinkLink *link, Manager *m, const RunParameters *p, RunTarget *ret) {

@@ -11,8 +11,7 @@ typedef struct RunParameters {
         const char *environment, *interpreter, *session, *project, *project_mode, *tag;
         uint64_t timeout_ms, memory_mb, answer_after_ms;
         double cpus;
-        json_object *json; /* all of them, to be looked at again later */
-        VarlinkFlags flags;
+        const RunCall *call; /* to be looked at again later */
 } RunParameters;
 
 /* Where a turn will run, and what of the request was changed. */

@@ -230,6 +230,9 @@ int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why)
         if (r >= 0)
                 r = spawn_context_init(&m->spawn, options->agent_path, reterr_why);
         if (r >= 0)
+                r = user_environments_new(m->event, &m->config->user_environment_dirs, m->spawn.may_switch_user,
+                                          &m->user_environments);
+        if (r >= 0)
                 r = manager_setup_audit(m, options->state_dir);
         if (r >= 0)
                 r = manager_setup_snapshots(m, options->state_dir);
@@ -279,6 +282,7 @@ Manager *manager_free(Manager *m) {
         m->gc_source = sd_event_source_disable_unref(m->gc_source);
         m->attach_source = sd_event_source_disable_unref(m->attach_source);
         m->idle_source = sd_event_source_disable_unref(m->idle_source);
+        m->user_environments = user_environments_free(m->user_environments);
         m->environments = environment_catalog_free(m->environments);
         m->config = config_free(m->config);
         m->event = sd_event_unref(m->event);

@@ -21,6 +21,7 @@
 #include "daemon/session.h"
 #include "daemon/snapshot.h"
 #include "daemon/spawn.h"
+#include "daemon/user-environments.h"
 #include "lib/varlink-server.h"
 
 typedef struct KeptWait KeptWait;
@@ -30,6 +31,7 @@ struct Manager {
         sd_event *event;
         Config *config;
         EnvironmentCatalog *environments;
+        UserEnvironments *user_environments;
         SpawnContext spawn;
         CgroupTree *cgroups;
         VarlinkServer *server;

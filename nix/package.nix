@@ -47,6 +47,7 @@ stdenv.mkDerivation (finalAttrs: {
       ../docs/architecture.md
       ../docs/examples
       ../docs/man
+      ../environments
       ../lib
       ../polkit
       ../shim

@@ -14,6 +14,7 @@ fuzz-config_SRC := $(addprefix daemon/,config.c config-limits.c config-directori
 fuzz-closure_SRC := $(addprefix daemon/,closure.c project.c)
 fuzz-environment_SRC := $(addprefix daemon/,config-artifact.c config-reader.c config-environment.c environment.c \
         closure.c limits.c project.c)
+fuzz-artifact-json_SRC := $(fuzz-environment_SRC) daemon/environment-set.c
 fuzz-archive_SRC := $(addprefix agent/,archive-restore.c part-report.c)
 fuzz-part-report_SRC := agent/part-report.c
 fuzz-report_SRC := agent/report.c

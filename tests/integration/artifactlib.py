@@ -43,7 +43,7 @@ class Artifacts:
     def make(self, label, path=None, **members):
         """An artifact in the store, or at a path; returns that. A member that is None is left out."""
         root = self.environment(label)
-        path = path or os.path.join(self.store, f"hash-sandbox-artifact-{label}")
+        path = path or os.path.join(self.store, f"hash-sandbox-artifact-{label}-{self.uid}")
         os.makedirs(path, exist_ok=True)
         text = {"version": 1, "name": label, "interpreters": ["bash"], "root": root, "closure": "store-paths", **members}
         self.write(os.path.join(path, "store-paths"), f"{self.bash}\n{root}\n")

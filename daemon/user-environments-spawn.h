@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+/* One process of sandbox-environments, which runs as a user. */
+
+#include "daemon/config-directories.h"
+#include "lib/cred.h"
+
+typedef struct UserEnvironmentsSpawned {
+        int pidfd;
+        int result_fd; /* non-blocking */
+} UserEnvironmentsSpawned;
+
+/* Where it is: beside the daemon's own program, else in LIBEXECDIR. Allocated. */
+int user_environments_program(char **ret);
+
+/* switch_user: the daemon is somebody else. Nothing is left on failure. */
+int user_environments_spawn(const char *program, const ConfigDirectories *directories, const PeerCred *user,
+                            bool switch_user, UserEnvironmentsSpawned *ret);
