@@ -214,9 +214,9 @@ static int check_environment(json_object *array, const Environment *e) {
         if (r >= 0) {
                 (void) snprintf(name, sizeof(name), "environment %s", e->name);
                 r = add_check(array, name, missing ? "warning" : "ok", buffer_data(&detail),
-                              missing ? "install the missing program on this host (Debian: python3, bash, "
-                                        "nodejs)"
-                                      : NULL);
+                              !missing  ? NULL
+                              : e->root ? "add the missing program to what the environment is built of"
+                                        : "install the missing program on this host (Debian: python3, bash, nodejs)");
         }
         buffer_done(&detail);
         return r;

@@ -75,6 +75,11 @@ static inline void environment_unrefp(Environment **e) {
         (void) environment_unref(*e);
 }
 
+/* What tells it from another one of its name: its artifact, or else its root; NULL: it is of the host. */
+static inline const char *environment_origin(const Environment *e) {
+        return e->source ?: e->root;
+}
+
 /* -EEXIST when it is there already. */
 int environment_add_interpreter(Environment *e, Interpreter i);
 bool environment_has(const Environment *e, Interpreter i);

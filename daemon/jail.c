@@ -3,9 +3,10 @@
 /*
  * What a jail looks like, as options of bubblewrap (0.8 or newer). Everything is read-only but three sized
  * tmpfs, /workspace, /tmp and /dev/shm, and a project that is to be written to. The root has nothing of the
- * host's but /usr and two harmless pieces of /etc that programs in /usr need; users, groups and host names are
- * made up. The program started in it is the agent, as pid 1 and through a descriptor: bubblewrap resolves paths
- * as the user of the session, who may have no way to where the agent is installed.
+ * host's but /usr and harmless pieces of /etc that programs in /usr need, or else the paths of a store that an
+ * environment names; users, groups and host names are made up. The program started in it is the agent, as pid 1
+ * and through a descriptor: bubblewrap resolves paths as the user of the session, who may have no way to where the
+ * agent is installed.
  */
 
 #include "daemon/jail.h"
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "daemon/environment.h"
+#include "lib/jail-place.h"
 
 static const struct {
         unsigned bit;           /* 0: always */
@@ -31,12 +33,23 @@ static const struct {
         { JAIL_LINK_LIBX32, "/libx32", "usr/libx32" },
 };
 
-/* All there is in the environment of a session; bubblewrap adds PWD. */
+/* What scripts begin with; links to the programs of a root that has them. The first that is there counts. */
+static const struct {
+        const char *path;
+        unsigned bit;
+        const char *program;
+} program_table[] = {
+        { "/bin/sh", ENVIRONMENT_HAS_SH, "sh" },
+        { "/bin/sh", 1U << INTERPRETER_BASH, "bash" },
+        { "/bin/bash", 1U << INTERPRETER_BASH, "bash" },
+        { "/usr/bin/env", ENVIRONMENT_HAS_ENV, "env" },
+};
+
+/* All there is in the environment of a session besides PATH; bubblewrap adds PWD. */
 static const struct {
         const char *name;
         const char *value;
 } variable_table[] = {
-        { "PATH", ENVIRONMENT_HOST_PATH },
         { "HOME", JAIL_WORKSPACE },
         { "USER", JAIL_NAME },
         { "LOGNAME", JAIL_NAME },
@@ -112,12 +125,17 @@ static int add_namespaces(Buffer *b, bool die_with_parent) {
         return r;
 }
 
-static int add_variables(Buffer *b) {
+static int add_variables(Buffer *b, const JailSpec *spec) {
+        _cleanup_free_ char *path = NULL;
         int r;
 
-        r = add(b, "--clearenv", NULL);
+        if (spec->root && asprintf(&path, "%s/bin", spec->root) < 0)
+                return -ENOMEM;
+        r = add(b, "--clearenv", "--setenv", "PATH", path ?: ENVIRONMENT_HOST_PATH, NULL);
         for (size_t i = 0; r >= 0 && i < ELEMENTSOF(variable_table); i++)
                 r = add(b, "--setenv", variable_table[i].name, variable_table[i].value, NULL);
+        if (r >= 0 && spec->root && !(spec->programs & (1U << INTERPRETER_BASH)))
+                r = add(b, "--setenv", "SHELL", "/bin/sh", NULL);
 
         return r;
 }
@@ -139,6 +157,40 @@ static int add_host_root(Buffer *b, unsigned links) {
                    "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache",
                    "--ro-bind-try", "/etc/fonts", "/etc/fonts",
                    "--ro-bind-try", "/etc/matplotlibrc", "/etc/matplotlibrc", NULL);
+}
+
+/* Nothing of the host's at all. */
+static int add_closure_root(Buffer *b, const JailSpec *spec) {
+        const char *last = "";
+        int r;
+
+        r = add(b, "--perms", "0755", "--dir", "/bin", "--perms", "0755", "--dir", "/usr", "--perms", "0755", "--dir",
+                "/usr/bin", NULL);
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(program_table); i++) {
+                _cleanup_free_ char *target = NULL;
+
+                if (!(spec->programs & program_table[i].bit) || streq(program_table[i].path, last))
+                        continue;
+                if (asprintf(&target, "%s/bin/%s", spec->root, program_table[i].program) < 0)
+                        return -ENOMEM;
+                last = program_table[i].path;
+                r = add(b, "--symlink", target, last, NULL);
+        }
+        return r;
+}
+
+/* Those that are there already keep their mode. */
+static int add_store_directories(Buffer *b, const char *store) {
+        int r = 0;
+
+        for (const char *p = store; r >= 0 && *p;) {
+                _cleanup_free_ char *directory = NULL;
+
+                p += 1 + strcspn(p + 1, "/");
+                directory = strndup(store, (size_t) (p - store));
+                r = directory ? add(b, "--perms", "0755", "--dir", directory, NULL) : -ENOMEM;
+        }
+        return r;
 }
 
 static int add_file(Buffer *b, int fd, const char *path) {
@@ -208,20 +260,25 @@ int jail_build_options(const JailSpec *spec, Buffer *ret) {
 
         r = add_namespaces(&b, spec->die_with_parent);
         if (r >= 0)
-                r = add_variables(&b);
+                r = add_variables(&b, spec);
         if (r >= 0)
                 r = add_etc(&b, spec);
         if (r >= 0)
-                r = add_host_root(&b, spec->links);
+                r = spec->root ? add_closure_root(&b, spec) : add_host_root(&b, spec->links);
         if (r >= 0)
                 r = add(&b, "--symlink", "/tmp", "/var/tmp", "--proc", "/proc", "--dev", "/dev", NULL);
         if (r >= 0)
                 r = add_writable_places(&b, spec->limits);
         if (r >= 0)
                 r = add_project(&b, spec);
+        if (r >= 0 && spec->root)
+                r = add_store_directories(&b, spec->store);
         /* Only now that no mount point is missing any more. It does not reach the mounts below. */
         if (r >= 0)
                 r = add(&b, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", JAIL_WORKSPACE, NULL);
+        /* After it each mount is the dearer, as bubblewrap reads the table of mounts. */
+        if (r >= 0 && spec->root)
+                r = add(&b, "--ro-bind", JAIL_PLACE_STORE, spec->store, NULL);
         if (r >= 0)
                 r = add_number(&b, "--seccomp", (uint64_t) spec->seccomp_fd);
         if (r < 0)
@@ -232,21 +289,31 @@ int jail_build_options(const JailSpec *spec, Buffer *ret) {
         return 0;
 }
 
-int jail_build_argv(const JailSpec *spec, int args_fd, char ***ret) {
+/* Where sandbox-closure has moved it, too. */
+static bool has_place_project(const JailSpec *spec) {
+        return spec->project && streq(spec->project, JAIL_PLACE_PROJECT);
+}
+
+int jail_build_argv(const JailSpec *spec, const char *bwrap, int args_fd, char ***ret) {
         _cleanup_(jail_argv_freep) char **argv = NULL;
-        char args[16], agent[32], socket[16];
+        char args[16], agent[32], socket[16], list[16];
+        size_t first = spec->root ? 0 : 4;
 
         (void) snprintf(args, sizeof(args), "%d", args_fd);
         (void) snprintf(agent, sizeof(agent), "/proc/self/fd/%d", spec->agent_fd);
         (void) snprintf(socket, sizeof(socket), "%d", spec->socket_fd);
-        const char *const words[] = { "bwrap", "--args", args, "--", agent, socket };
+        (void) snprintf(list, sizeof(list), "%d", spec->list_fd);
+        const char *const words[] = {
+                "sandbox-closure", list, has_place_project(spec) ? JAIL_PLACE_HAS_PROJECT : JAIL_PLACE_HAS_NONE, bwrap,
+                "bwrap", "--args", args, "--", agent, socket,
+        };
 
-        argv = calloc(ELEMENTSOF(words) + 1, sizeof(char *));
+        argv = calloc(ELEMENTSOF(words) + 1 - first, sizeof(char *));
         if (!argv)
                 return -ENOMEM;
-        for (size_t i = 0; i < ELEMENTSOF(words); i++) {
-                argv[i] = strdup(words[i]);
-                if (!argv[i])
+        for (size_t i = first; i < ELEMENTSOF(words); i++) {
+                argv[i - first] = strdup(words[i]);
+                if (!argv[i - first])
                         return -ENOMEM;
         }
 

@@ -23,7 +23,7 @@ typedef enum JailLink {
         JAIL_LINK_LIBX32 = 1 << 2,
 } JailLink;
 
-/* Descriptors are numbers as the child will have them. All are mandatory. */
+/* Descriptors are numbers as the child will have them. All but the last are mandatory. */
 typedef struct JailSpec {
         const Limits *limits;
         unsigned links;         /* JailLink bits, from jail_host_links() */
@@ -35,6 +35,10 @@ typedef struct JailSpec {
         const char *project;    /* what /project is; NULL: nothing */
         const char *project_probe;      /* a name in it that is not there; NULL: it need not be searched */
         bool project_writable;
+        const char *root;       /* of an environment with a closure; NULL: the host's /usr */
+        const char *store;      /* bubblewrap finds it at JAIL_PLACE_STORE; with root, as the next */
+        unsigned programs;      /* bits of environment.h */
+        int list_fd;            /* of the closure, for sandbox-closure */
 } JailSpec;
 
 /* Which of them this host has. The one look at the file system, done once. */
@@ -43,8 +47,9 @@ unsigned jail_host_links(void);
 /* The options as --args wants them: NUL-terminated strings one after the other. */
 int jail_build_options(const JailSpec *spec, Buffer *ret);
 
-/* "bwrap --args N -- /proc/self/fd/AGENT SOCKET", NULL-terminated; free with jail_argv_free(). */
-int jail_build_argv(const JailSpec *spec, int args_fd, char ***ret);
+/* "bwrap --args N -- /proc/self/fd/AGENT SOCKET", with a root "sandbox-closure LIST project|- BWRAP" before it;
+ * NULL-terminated; free with jail_argv_free(). */
+int jail_build_argv(const JailSpec *spec, const char *bwrap, int args_fd, char ***ret);
 char **jail_argv_free(char **argv);
 DEFINE_TRIVIAL_CLEANUP_FUNC(char **, jail_argv_free);
 

@@ -228,7 +228,7 @@ static const Environment *find_environment(Manager *m, const SessionRecord *reco
         const Environment *e = environment_table_find(manager_environments(m), record->environment);
         const char *source = record->artifact.source;
 
-        *ret_gone = source && !record->artifact.is_users && (!e || !streq_ptr(e->source, source));
+        *ret_gone = source && !record->artifact.is_users && (!e || !streq_ptr(environment_origin(e), source));
         if (source && (*ret_gone || record->artifact.is_users)) {
                 *reterr_why = "memory is short";
                 return stand_in(record);

@@ -14,10 +14,10 @@
 #define KEEP_DELAY_USEC (2 * USEC_PER_SEC)
 
 static void record_artifact(const Environment *e, SessionRecordArtifact *ret) {
-        if (!e->source)
+        if (!environment_origin(e))
                 return;
         *ret = (SessionRecordArtifact){
-                .source = e->source,
+                .source = environment_origin(e),
                 .is_users = e->is_users,
                 .n_interpreters = e->n_interpreters,
         };

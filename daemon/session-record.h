@@ -26,9 +26,9 @@ typedef struct SessionRecordTurn {
         JsonBytes notice; /* what its reply was to say already */
 } SessionRecordTurn;
 
-/* Of an environment that was found in a directory: what a session that lives needs of it, where it is gone. */
+/* Of an environment that is not of the host: what a session that lives needs of it, where it is gone. */
 typedef struct SessionRecordArtifact {
-        const char *source; /* NULL: the environment is of the configuration */
+        const char *source; /* environment_origin(); NULL: the environment is of the host */
         bool is_users;      /* found in a directory of the user's own */
         Interpreter interpreters[_INTERPRETER_MAX];
         size_t n_interpreters;

@@ -55,8 +55,11 @@ static void session_refuse_turn(Session *s, Turn *t, const AgentResult *result) 
         if (streq(result->error, "missing")) {
                 error = "io.nixsandbox.NoSuchInterpreter";
                 r = buffer_printf(&message,
-                                  "The program '%s' is not installed in environment '%s'. Install it on the "
-                                  "host, or use another interpreter.",
+                                  environment_origin(s->environment)
+                                          ? "The program '%s' is not in the root of environment '%s'. Add it to "
+                                            "what the environment is built of, or use another interpreter."
+                                          : "The program '%s' is not installed in environment '%s'. Install it on the "
+                                            "host, or use another interpreter.",
                                   interpreter_program(t->interpreter), s->environment->name);
         } else {
                 quoted = text_quote(result->error_text ?: "no reason given", 512);

@@ -74,6 +74,15 @@ static const char *start_advice(const char *text) {
                   "kernel.apparmor_restrict_unprivileged_userns=0 or allow bwrap in an AppArmor profile." },
                 { "Creating new namespace failed",
                   " Check sysctl user.max_user_namespaces and kernel.unprivileged_userns_clone." },
+                { "user namespace",
+                  " User namespaces are restricted here: as root, check sysctl user.max_user_namespaces, set "
+                  "kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0, or allow "
+                  "sandbox-closure and bwrap in an AppArmor profile." },
+                { "show the store path",
+                  " The session's user cannot see all that the environment is made of, or it was removed: build the "
+                  "environment again, and keep it from being collected as garbage (a GC root)." },
+                { "open the store",
+                  " The directory that the environment's programs are in is not there for the session's user." },
                 { "mount proc", " The /proc of this machine has something mounted over it, as in a "
                                 "container, so a new one is refused in a namespace: run sandboxd outside, "
                                 "or unmask /proc for the container." },
@@ -187,6 +196,7 @@ void session_start(Session *s) {
         _cleanup_(spawned_done) Spawned spawned = SPAWNED_NULL;
         _cleanup_free_ char *why = NULL;
         SpawnRequest request = {
+                .environment = s->environment,
                 .limits = &s->limits,
                 .uid = peer->uid,
                 .gid = peer->gid,

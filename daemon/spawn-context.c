@@ -44,31 +44,58 @@ static char *find_program(const char *name) {
         return NULL;
 }
 
-static int open_agent(const char *agent_path, char **reterr_why) {
-        _cleanup_free_ char *dir = NULL, *beside = NULL;
-        const char *path = agent_path;
-        int fd, r;
+/* One of our own: beside the daemon's program, else where it is installed. */
+static int find_own_program(const char *name, char **ret) {
+        _cleanup_free_ char *dir = NULL, *path = NULL;
+        int r;
 
-        if (!path) {
-                r = program_directory(&dir);
-                if (r < 0)
-                        return r;
-                if (asprintf(&beside, "%s/sandbox-agent", dir) < 0)
+        r = program_directory(&dir);
+        if (r < 0)
+                return r;
+        if (asprintf(&path, "%s/%s", dir, name) < 0)
+                return -ENOMEM;
+        if (access(path, X_OK) < 0) {
+                path = mfree(path);
+                if (asprintf(&path, LIBEXECDIR "/%s", name) < 0)
                         return -ENOMEM;
-                path = access(beside, X_OK) == 0 ? beside : LIBEXECDIR "/sandbox-agent";
         }
 
-        fd = open(path, O_RDONLY | O_CLOEXEC);
+        *ret = TAKE_PTR(path);
+        return 0;
+}
+
+static int open_agent(const char *agent_path, char **reterr_why) {
+        _cleanup_free_ char *found = NULL;
+        int fd, r;
+
+        if (!agent_path) {
+                r = find_own_program("sandbox-agent", &found);
+                if (r < 0)
+                        return r;
+                agent_path = found;
+        }
+
+        fd = open(agent_path, O_RDONLY | O_CLOEXEC);
         if (fd < 0) {
                 r = -errno;
                 if (asprintf(reterr_why,
                              "Cannot open '%s': %s. Install nix-sandbox completely, or build it with "
                              "'make'.",
-                             path, strerror(-r)) < 0)
+                             agent_path, strerror(-r)) < 0)
                         *reterr_why = NULL;
                 return r;
         }
         return fd;
+}
+
+static int open_closure_program(int *ret_fd) {
+        _cleanup_free_ char *path = NULL;
+        int r;
+
+        r = find_own_program("sandbox-closure", &path);
+        if (r >= 0)
+                *ret_fd = open(path, O_PATH | O_CLOEXEC);
+        return r;
 }
 
 static bool has_capabilities(uint32_t wanted) {
@@ -88,11 +115,22 @@ static void find_jail_user(SpawnContext *c) {
 }
 
 int spawn_context_init(SpawnContext *c, const char *agent_path, char **reterr_why) {
-        *c = (SpawnContext){ .agent_fd = -EBADF, .seccomp_fd = -EBADF, .files = JAIL_FILES_NONE };
+        int r;
+
+        *c = (SpawnContext){
+                .agent_fd = -EBADF,
+                .closure_fd = -EBADF,
+                .seccomp_fd = -EBADF,
+                .files = JAIL_FILES_NONE,
+        };
 
         c->agent_fd = open_agent(agent_path, reterr_why);
         if (c->agent_fd < 0)
                 return c->agent_fd;
+
+        r = open_closure_program(&c->closure_fd);
+        if (r < 0)
+                return r;
 
         c->seccomp_fd = seccomp_filter_new();
         if (c->seccomp_fd < 0)
@@ -109,6 +147,7 @@ int spawn_context_init(SpawnContext *c, const char *agent_path, char **reterr_wh
 void spawn_context_done(SpawnContext *c) {
         c->bwrap = mfree(c->bwrap);
         c->agent_fd = safe_close(c->agent_fd);
+        c->closure_fd = safe_close(c->closure_fd);
         c->seccomp_fd = safe_close(c->seccomp_fd);
         jail_files_done(&c->files);
 }

@@ -3,18 +3,20 @@
 
 /*
  * Starts the jail of a session: a child that joins the session's cgroups, becomes the session's user and
- * executes bubblewrap, which executes the agent. Returns at once; that the jail is up is told by the agent's
- * hello on the socket, that it is gone by the pidfd.
+ * executes bubblewrap (or sandbox-closure, which does), which executes the agent. Returns at once; that the jail
+ * is up is told by the agent's hello on the socket, that it is gone by the pidfd.
  */
 
 #include <sys/types.h>
 
+#include "daemon/environment.h"
 #include "daemon/jail.h"
 
 /* What all jails of a daemon share; made once. */
 typedef struct SpawnContext {
         char *bwrap;  /* path of bubblewrap; NULL when there is none */
         int agent_fd; /* the agent's binary */
+        int closure_fd; /* sandbox-closure's; -EBADF when there is none */
         int seccomp_fd;
         JailFiles files;
         unsigned links; /* JailLink bits */
@@ -25,12 +27,13 @@ typedef struct SpawnContext {
 } SpawnContext;
 
 /* agent_path NULL: beside the daemon's own program, else in LIBEXECDIR. *reterr_why (allocated) says what is
- * missing. A missing bubblewrap is not an error here: the daemon runs and each spawn refuses with the
- * reason. */
+ * missing. A missing bubblewrap or sandbox-closure is not an error here: the daemon runs, and each spawn that needs
+ * it refuses with the reason. */
 int spawn_context_init(SpawnContext *c, const char *agent_path, char **reterr_why);
 void spawn_context_done(SpawnContext *c);
 
 typedef struct SpawnRequest {
+        const Environment *environment;
         const Limits *limits;
         uid_t uid; /* of the caller; 0 is mapped to the context's jail user */
         gid_t gid;

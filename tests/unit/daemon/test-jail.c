@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 
+#include "daemon/environment.h"
 #include "daemon/jail.h"
 
 /* Relative to the top of the source tree, where tests are run. */
@@ -83,10 +84,80 @@ Test(jail, argv) {
         _cleanup_(jail_argv_freep) char **argv = NULL;
         const char *const expected[] = { "bwrap", "--args", "9", "--", "/proc/self/fd/3", "4" };
 
-        cr_assert_eq(jail_build_argv(&spec, 9, &argv), 0);
+        cr_assert_eq(jail_build_argv(&spec, "/usr/bin/bwrap", 9, &argv), 0);
         for (size_t i = 0; i < ELEMENTSOF(expected); i++)
                 cr_assert_str_eq(argv[i], expected[i]);
         cr_assert_null(argv[ELEMENTSOF(expected)]);
+}
+
+static const JailSpec closed = {
+        .die_with_parent = true,
+        .limits = &limits_builtin_defaults,
+        .agent_fd = 3,
+        .socket_fd = 4,
+        .seccomp_fd = 5,
+        .passwd_fd = 6,
+        .group_fd = 7,
+        .hosts_fd = 8,
+        .root = "/nix/store/x-env",
+        .store = "/nix/store",
+        .programs = (1U << INTERPRETER_BASH) | ENVIRONMENT_HAS_SH | ENVIRONMENT_HAS_ENV,
+        .list_fd = 10,
+};
+
+static void check_argv(const JailSpec *s, const char *project) {
+        const char *const expected[] = { "sandbox-closure", "10", project, "/b/bwrap", "bwrap", "--args", "9", "--",
+                                         "/proc/self/fd/3", "4" };
+        _cleanup_(jail_argv_freep) char **argv = NULL;
+
+        cr_assert_eq(jail_build_argv(s, "/b/bwrap", 9, &argv), 0);
+        for (size_t i = 0; i < ELEMENTSOF(expected); i++)
+                cr_assert_str_eq(argv[i], expected[i]);
+        cr_assert_null(argv[ELEMENTSOF(expected)]);
+}
+
+Test(jail, closure_argv) {
+        JailSpec s = closed;
+
+        check_argv(&s, "-");
+        s.project = "/home/me/project";
+        check_argv(&s, "-");
+        s.project = "/sys/project";
+        check_argv(&s, "project");
+}
+
+/* The store is the last mount, on a directory that was made before the root became read-only. */
+Test(jail, closure) {
+        _cleanup_free_ char *options = options_of(&closed);
+        const char *directory, *locked, *store;
+
+        cr_assert_not_null(strstr(options, "--setenv\nPATH\n/nix/store/x-env/bin\n"));
+        cr_assert_not_null(strstr(options, "--symlink\n/nix/store/x-env/bin/sh\n/bin/sh\n"));
+        cr_assert_not_null(strstr(options, "--symlink\n/nix/store/x-env/bin/bash\n/bin/bash\n"));
+        cr_assert_not_null(strstr(options, "--symlink\n/nix/store/x-env/bin/env\n/usr/bin/env\n"));
+        cr_assert_null(strstr(options, "/usr/local"));
+        cr_assert_null(strstr(options, "--ro-bind\n/usr\n"));
+        cr_assert_null(strstr(options, "/etc/alternatives"));
+
+        directory = strstr(options, "--perms\n0755\n--dir\n/nix\n--perms\n0755\n--dir\n/nix/store\n");
+        locked = strstr(options, "--remount-ro\n/\n");
+        store = strstr(options, "--ro-bind\n/sys/store\n/nix/store\n--seccomp\n");
+        cr_assert(directory && locked && store && directory < locked && locked < store);
+}
+
+Test(jail, closure_without_programs) {
+        JailSpec s = closed;
+        _cleanup_free_ char *bash = NULL, *none = NULL;
+
+        s.programs = 1U << INTERPRETER_BASH;
+        bash = options_of(&s);
+        cr_assert_not_null(strstr(bash, "--symlink\n/nix/store/x-env/bin/bash\n/bin/sh\n"), "it is a shell");
+        cr_assert_null(strstr(bash, "/usr/bin/env"));
+
+        s.programs = 1U << INTERPRETER_PYTHON;
+        none = options_of(&s);
+        cr_assert_null(strstr(none, "--symlink\n/nix"));
+        cr_assert_not_null(strstr(none, "--setenv\nSHELL\n/bin/sh\n"), "no name of what is not there");
 }
 
 static void check_file(int fd, const char *line) {
