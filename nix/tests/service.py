@@ -55,6 +55,9 @@ with subtest("network blocked"):
     reply = run("alice", "shell", "exec 3<>/dev/tcp/192.0.2.1/80")
     assert reply["exit_code"] != 0 and "Network is unreachable" in reply["stderr"], reply
 
+    namespace = "readlink /proc/self/ns/net"
+    assert printed("alice", "shell", namespace) != machine.succeed(namespace).strip(), "the machine's own network"
+
 with subtest("synthetic /etc/passwd"):
     lines = printed("alice", "shell", "cat /etc/passwd").splitlines()
     assert [line.split(":")[0] for line in lines] == ["sandbox", "nobody"], lines
