@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "closure/devices.h"
 #include "lib/fd-util.h"
 #include "lib/jail-place.h"
 
@@ -148,12 +149,17 @@ int view_make(const char *list, size_t size, bool has_project) {
                 return view_fail(errno, "mount a tmpfs in the user namespace");
         if (has_project && mkdir(JAIL_PLACE_PROJECT, 0755) < 0)
                 return view_fail(errno, "make " JAIL_PLACE_PROJECT);
-        r = show_paths(list, size);
+        r = devices_prepare();
+        if (r >= 0)
+                r = show_paths(list, size);
         if (r < 0)
                 return r;
 
         if (mount_setattr(AT_FDCWD, JAIL_PLACE, AT_RECURSIVE, &flags, sizeof(flags)) < 0)
                 return view_fail(errno, "make the view of the store read-only");
+        r = devices_show();
+        if (r < 0)
+                return r;
         if (has_project && move_mount(project, "", AT_FDCWD, JAIL_PLACE_PROJECT, MOVE_MOUNT_F_EMPTY_PATH) < 0)
                 return view_fail(errno, "show the project");
         return 0;

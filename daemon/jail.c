@@ -266,7 +266,9 @@ int jail_build_options(const JailSpec *spec, Buffer *ret) {
         if (r >= 0)
                 r = spec->root ? add_closure_root(&b, spec) : add_host_root(&b, spec->links);
         if (r >= 0)
-                r = add(&b, "--symlink", "/tmp", "/var/tmp", "--proc", "/proc", "--dev", "/dev", NULL);
+                r = add(&b, "--symlink", "/tmp", "/var/tmp", "--proc", "/proc", NULL);
+        if (r >= 0)
+                r = spec->root ? add(&b, "--dev-bind", JAIL_PLACE_DEV, "/dev", NULL) : add(&b, "--dev", "/dev", NULL);
         if (r >= 0)
                 r = add_writable_places(&b, spec->limits);
         if (r >= 0)
@@ -275,7 +277,9 @@ int jail_build_options(const JailSpec *spec, Buffer *ret) {
                 r = add_store_directories(&b, spec->store);
         /* Only now that no mount point is missing any more. It does not reach the mounts below. */
         if (r >= 0)
-                r = add(&b, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", JAIL_WORKSPACE, NULL);
+                r = spec->root ? 0 : add(&b, "--remount-ro", "/dev", NULL);
+        if (r >= 0)
+                r = add(&b, "--remount-ro", "/", "--chdir", JAIL_WORKSPACE, NULL);
         /* After it each mount is the dearer, as bubblewrap reads the table of mounts. */
         if (r >= 0 && spec->root)
                 r = add(&b, "--ro-bind", JAIL_PLACE_STORE, spec->store, NULL);

@@ -138,6 +138,8 @@ Test(jail, closure) {
         cr_assert_null(strstr(options, "/usr/local"));
         cr_assert_null(strstr(options, "--ro-bind\n/usr\n"));
         cr_assert_null(strstr(options, "/etc/alternatives"));
+        cr_assert_not_null(strstr(options, "--dev-bind\n/sys/dev\n/dev\n"));
+        cr_assert_null(strstr(options, "--dev\n"), "it binds each device by itself");
 
         directory = strstr(options, "--perms\n0755\n--dir\n/nix\n--perms\n0755\n--dir\n/nix/store\n");
         locked = strstr(options, "--remount-ro\n/\n");
