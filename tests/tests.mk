@@ -52,7 +52,8 @@ $(BUILD)/bench/roundtrip: $(BUILD)/obj/bench/roundtrip.o $(LIBRARY)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c
 
 bench: all $(BUILD)/bench/roundtrip
-	@bench/bench --build $(BUILD); status=$$?; bench/snapshots --build $(BUILD) && exit $$status
+	@bench/bench --build $(BUILD); status=$$?; bench/closures --build $(BUILD) || status=1; \
+	bench/snapshots --build $(BUILD) && exit $$status
 
 # What checkpoints cost.
 bench-checkpoints: all
@@ -62,6 +63,10 @@ bench-checkpoints: all
 bench-snapshots: all
 	@bench/snapshots --build $(BUILD)
 
+# What many store paths cost; part of make bench.
+bench-closures: all
+	@bench/closures --build $(BUILD)
+
 # A thousand sessions at once, which make bench has too; alone it takes a minute.
 bench-sessions: all
 	@bench/bench --build $(BUILD) --only-sessions
@@ -70,4 +75,4 @@ tidy:
 	clang-tidy --quiet $(wildcard lib/*.c daemon/*.c shim/*.c ctl/*.c agent/*.c snapshot/*.c) -- -std=gnu17 -D_GNU_SOURCE -I. \
 	        -DLIBEXECDIR='""' -DBINDIR='""' -DSYSCONFDIR='""' -DBWRAP='"bwrap"' $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 
-.PHONY: check demo bench bench-sessions bench-snapshots bench-checkpoints tidy
+.PHONY: check demo bench bench-sessions bench-snapshots bench-closures bench-checkpoints tidy
