@@ -2,7 +2,8 @@
 
 /*
  * A change within the same tick of the file system's clock as a reading has the same stamps. So what has changed is
- * read again by every look until one comes that is later than any such tick, and only then are stamps believed.
+ * read again by every look until one comes that is later than any such tick, and only then are stamps believed. (Linux
+ * 6.13 gives a file whose stamps have been looked at a fine one; older ones, and some file systems, do not.)
  */
 
 #include "daemon/environment-catalog.h"

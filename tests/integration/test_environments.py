@@ -120,7 +120,6 @@ def test_replacement(found, place):
     d, directory = found
     place.drop(directory, "tools", memory_mb=300)
     d.run("x=1", "a", "tools")
-    # In place, as fast as can be: the same size, and within one tick of the clock.
     for size in (301, 302, 303, 304):
         place.make("tools", memory_mb=size)
         assert environments(d)["tools"]["memory_mb"] == size
@@ -131,6 +130,20 @@ def test_replacement(found, place):
     d.run("x=2", "b", "tools")
     assert [memory(d, s) for s in ("a", "b")] == [300, 400]
     assert d.run("echo $x", "a")["stdout"] == "1\n"
+
+
+def test_changes_within_a_tick_of_the_clock(start, place):
+    """In place, of the same size, and as fast as can be: stamps alone would not tell."""
+    directory = place.directory()
+    d = start({"environment_dirs": [directory], "user_environment_dirs": []})
+    path = place.make("tools", path=os.path.join(directory, "tools"), memory_mb=300)
+    text = open(os.path.join(path, "environment.json"), "rb").read()
+    with d.link() as link, open(os.path.join(path, "environment.json"), "r+b", buffering=0) as f:
+        for size in range(301, 400):
+            f.seek(0)
+            f.write(text.replace(b"300", b"%d" % size))
+            listed = {e["name"]: e for e in link.call("Environments")["environments"]}
+            assert listed["tools"]["memory_mb"] == size
 
 
 def test_nothing_is_read_where_nothing_has_changed(found, place):
