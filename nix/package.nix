@@ -41,6 +41,7 @@ stdenv.mkDerivation (finalAttrs: {
       ../Makefile
       ../README.md
       ../agent
+      ../closure
       ../completions
       ../ctl
       ../daemon
