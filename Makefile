@@ -49,7 +49,6 @@ CTL_SRC := $(wildcard ctl/*.c)
 AGENT_SRC := $(wildcard agent/*.c)
 SNAPSHOT_SRC := $(wildcard snapshot/*.c)
 ENVIRONMENTS_SRC := $(wildcard environments/*.c)
-CLOSURE_SRC := $(wildcard closure/*.c)
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB_OBJ := $(call objects,$(LIB_SRC))
@@ -59,13 +58,11 @@ CTL_OBJ := $(call objects,$(CTL_SRC))
 AGENT_OBJ := $(call objects,$(AGENT_SRC))
 SNAPSHOT_OBJ := $(call objects,$(SNAPSHOT_SRC))
 ENVIRONMENTS_OBJ := $(call objects,$(ENVIRONMENTS_SRC))
-CLOSURE_OBJ := $(call objects,$(CLOSURE_SRC))
-ALL_OBJ := $(LIB_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(CTL_OBJ) $(AGENT_OBJ) $(SNAPSHOT_OBJ) $(ENVIRONMENTS_OBJ) \
-        $(CLOSURE_OBJ)
+ALL_OBJ := $(LIB_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(CTL_OBJ) $(AGENT_OBJ) $(SNAPSHOT_OBJ) $(ENVIRONMENTS_OBJ)
 
 LIBRARY := $(BUILD)/libnixsandbox.a
 PROGRAMS := $(BUILD)/sandboxd $(BUILD)/nix-sandbox-mcp $(BUILD)/sandboxctl $(BUILD)/sandbox-agent \
-        $(BUILD)/sandbox-snapshot $(BUILD)/sandbox-environments $(BUILD)/sandbox-closure
+        $(BUILD)/sandbox-snapshot $(BUILD)/sandbox-environments
 
 all: $(PROGRAMS)
 
@@ -106,10 +103,6 @@ $(BUILD)/sandbox-snapshot: $(SNAPSHOT_OBJ) $(LIBRARY)
 $(BUILD)/sandbox-environments: $(ENVIRONMENTS_OBJ) $(LIBRARY)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c
-
-$(BUILD)/sandbox-closure: $(CLOSURE_OBJ) $(LIBRARY)
-	$(call say,LD)
-	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^
 
 # Of libarchive the agent takes tar and the file system, which need libacl; the linker drops the formats and filters
 # that would need more, so the other libraries of libarchive's .pc file are not named.

@@ -367,10 +367,12 @@ int main(int argc, char *argv[]) {
         int r;
 
         log_open("sandbox-agent", LOG_NOTICE);
-        if (argc != 2) {
-                log_error("Expected one argument, the number of the daemon's socket.");
+        if (argc != 2 && argc != 4) {
+                log_error("Expected the number of the daemon's socket, or three: those of a list and a filter, too.");
                 return EXIT_FAILURE;
         }
+        if (argc == 4 && setup_confine(argv[2], argv[3]) < 0)
+                return EXIT_FAILURE;
 
         r = agent_setup(&agent, argv[1]);
         if (r >= 0)

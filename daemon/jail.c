@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "daemon/environment.h"
-#include "lib/jail-place.h"
 
 static const struct {
         unsigned bit;           /* 0: always */
@@ -159,7 +158,7 @@ static int add_host_root(Buffer *b, unsigned links) {
                    "--ro-bind-try", "/etc/matplotlibrc", "/etc/matplotlibrc", NULL);
 }
 
-/* Nothing of the host's at all. */
+/* Nothing of the host's; the store comes later. */
 static int add_closure_root(Buffer *b, const JailSpec *spec) {
         const char *last = "";
         int r;
@@ -175,20 +174,6 @@ static int add_closure_root(Buffer *b, const JailSpec *spec) {
                         return -ENOMEM;
                 last = program_table[i].path;
                 r = add(b, "--symlink", target, last, NULL);
-        }
-        return r;
-}
-
-/* Those that are there already keep their mode. */
-static int add_store_directories(Buffer *b, const char *store) {
-        int r = 0;
-
-        for (const char *p = store; r >= 0 && *p;) {
-                _cleanup_free_ char *directory = NULL;
-
-                p += 1 + strcspn(p + 1, "/");
-                directory = strndup(store, (size_t) (p - store));
-                r = directory ? add(b, "--perms", "0755", "--dir", directory, NULL) : -ENOMEM;
         }
         return r;
 }
@@ -240,6 +225,20 @@ static int add_project(Buffer *b, const JailSpec *spec) {
         return r < 0 ? r : add(b, spec->project_writable ? "--bind" : "--ro-bind", spec->project, PROJECT_MOUNT, NULL);
 }
 
+/* All of it: the agent leaves the closure. Directories that are there already, as /tmp, keep their mode. */
+static int add_store(Buffer *b, const char *store) {
+        int r = 0;
+
+        for (const char *p = store; r >= 0 && *p;) {
+                _cleanup_free_ char *directory = NULL;
+
+                p += 1 + strcspn(p + 1, "/");
+                directory = strndup(store, (size_t) (p - store));
+                r = directory ? add(b, "--perms", "0755", "--dir", directory, NULL) : -ENOMEM;
+        }
+        return r < 0 ? r : add(b, "--ro-bind", store, store, NULL);
+}
+
 static int add_etc(Buffer *b, const JailSpec *spec) {
         int r;
 
@@ -266,24 +265,18 @@ int jail_build_options(const JailSpec *spec, Buffer *ret) {
         if (r >= 0)
                 r = spec->root ? add_closure_root(&b, spec) : add_host_root(&b, spec->links);
         if (r >= 0)
-                r = add(&b, "--symlink", "/tmp", "/var/tmp", "--proc", "/proc", NULL);
-        if (r >= 0)
-                r = spec->root ? add(&b, "--dev-bind", JAIL_PLACE_DEV, "/dev", NULL) : add(&b, "--dev", "/dev", NULL);
+                r = add(&b, "--symlink", "/tmp", "/var/tmp", "--proc", "/proc", "--dev", "/dev", NULL);
         if (r >= 0)
                 r = add_writable_places(&b, spec->limits);
         if (r >= 0)
                 r = add_project(&b, spec);
         if (r >= 0 && spec->root)
-                r = add_store_directories(&b, spec->store);
+                r = add_store(&b, spec->store);
         /* Only now that no mount point is missing any more. It does not reach the mounts below. */
         if (r >= 0)
-                r = spec->root ? 0 : add(&b, "--remount-ro", "/dev", NULL);
-        if (r >= 0)
-                r = add(&b, "--remount-ro", "/", "--chdir", JAIL_WORKSPACE, NULL);
-        /* After it each mount is the dearer, as bubblewrap reads the table of mounts. */
-        if (r >= 0 && spec->root)
-                r = add(&b, "--ro-bind", JAIL_PLACE_STORE, spec->store, NULL);
-        if (r >= 0)
+                r = add(&b, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", JAIL_WORKSPACE, NULL);
+        /* What the agent has to do with a closure is forbidden by the filter, so it loads that itself. */
+        if (r >= 0 && !spec->root)
                 r = add_number(&b, "--seccomp", (uint64_t) spec->seccomp_fd);
         if (r < 0)
                 return r;
@@ -293,31 +286,24 @@ int jail_build_options(const JailSpec *spec, Buffer *ret) {
         return 0;
 }
 
-/* Where sandbox-closure has moved it, too. */
-static bool has_place_project(const JailSpec *spec) {
-        return spec->project && streq(spec->project, JAIL_PLACE_PROJECT);
-}
-
-int jail_build_argv(const JailSpec *spec, const char *bwrap, int args_fd, char ***ret) {
+int jail_build_argv(const JailSpec *spec, int args_fd, char ***ret) {
         _cleanup_(jail_argv_freep) char **argv = NULL;
-        char args[16], agent[32], socket[16], list[16];
-        size_t first = spec->root ? 0 : 4;
+        char args[16], agent[32], socket[16], list[16], filter[16];
+        const char *const words[] = { "bwrap", "--args", args, "--", agent, socket, list, filter };
+        size_t n = ELEMENTSOF(words) - (spec->root ? 0 : 2);
 
         (void) snprintf(args, sizeof(args), "%d", args_fd);
         (void) snprintf(agent, sizeof(agent), "/proc/self/fd/%d", spec->agent_fd);
         (void) snprintf(socket, sizeof(socket), "%d", spec->socket_fd);
         (void) snprintf(list, sizeof(list), "%d", spec->list_fd);
-        const char *const words[] = {
-                "sandbox-closure", list, has_place_project(spec) ? JAIL_PLACE_HAS_PROJECT : JAIL_PLACE_HAS_NONE, bwrap,
-                "bwrap", "--args", args, "--", agent, socket,
-        };
+        (void) snprintf(filter, sizeof(filter), "%d", spec->seccomp_fd);
 
-        argv = calloc(ELEMENTSOF(words) + 1 - first, sizeof(char *));
+        argv = calloc(n + 1, sizeof(char *));
         if (!argv)
                 return -ENOMEM;
-        for (size_t i = first; i < ELEMENTSOF(words); i++) {
-                argv[i - first] = strdup(words[i]);
-                if (!argv[i - first])
+        for (size_t i = 0; i < n; i++) {
+                argv[i] = strdup(words[i]);
+                if (!argv[i])
                         return -ENOMEM;
         }
 

@@ -36,9 +36,9 @@ typedef struct JailSpec {
         const char *project_probe;      /* a name in it that is not there; NULL: it need not be searched */
         bool project_writable;
         const char *root;       /* of an environment with a closure; NULL: the host's /usr */
-        const char *store;      /* bubblewrap finds it at JAIL_PLACE_STORE; with root, as the next */
+        const char *store;      /* bound whole: the agent covers it; with root, as the next */
         unsigned programs;      /* bits of environment.h */
-        int list_fd;            /* of the closure, for sandbox-closure */
+        int list_fd;            /* of the closure, for the agent */
 } JailSpec;
 
 /* Which of them this host has. The one look at the file system, done once. */
@@ -47,9 +47,9 @@ unsigned jail_host_links(void);
 /* The options as --args wants them: NUL-terminated strings one after the other. */
 int jail_build_options(const JailSpec *spec, Buffer *ret);
 
-/* "bwrap --args N -- /proc/self/fd/AGENT SOCKET", with a root "sandbox-closure LIST project|- BWRAP" before it;
- * NULL-terminated; free with jail_argv_free(). */
-int jail_build_argv(const JailSpec *spec, const char *bwrap, int args_fd, char ***ret);
+/* "bwrap --args N -- /proc/self/fd/AGENT SOCKET", with a root followed by "LIST SECCOMP"; NULL-terminated; free with
+ * jail_argv_free(). */
+int jail_build_argv(const JailSpec *spec, int args_fd, char ***ret);
 char **jail_argv_free(char **argv);
 DEFINE_TRIVIAL_CLEANUP_FUNC(char **, jail_argv_free);
 

@@ -11,7 +11,7 @@
  *      daemon is root itself it is bound to a place that all can reach, in a mount namespace of the child's own
  *   5. groups, gid, uid; ambient and permitted capabilities to nothing, because bubblewrap refuses to run with
  *      capabilities and a uid other than 0
- *   6. execve bubblewrap with an empty environment, or sandbox-closure, which shows it a store and executes it
+ *   6. execve bubblewrap with an empty environment
  *
  * A step that fails is written into the shared SpawnChild and the child exits; vfork means the parent reads it
  * without a pipe. Whoever the caller is, nothing in a jail has kernel uid 0 (design.md).
@@ -30,7 +30,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/jail-place.h"
 #include "lib/process.h"
 
 /* Source descriptors are moved out of the way of the target numbers first. */
@@ -56,9 +55,7 @@ static void child_set_fds(SpawnChild *child) {
         int safe[_CHILD_FD_MAX]; /* not in *child: that is the daemon's memory */
 
         for (int i = STDERR_FILENO; i < child->n_fds; i++) {
-                int source = i == CHILD_FD_AGENT ? child->context->agent_fd
-                        : i == CHILD_FD_CLOSURE  ? child->context->closure_fd
-                                                 : child->fds[i];
+                int source = i == CHILD_FD_AGENT ? child->context->agent_fd : child->fds[i];
 
                 safe[i] = fcntl(source, F_DUPFD, CHILD_FD_SAFE);
                 if (safe[i] < 0)
@@ -117,7 +114,7 @@ static void child_show_project(SpawnChild *child) {
         if (fd < 0)
                 child_fail(child, spawn_step_project);
         tree = open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
-        if (tree < 0 || move_mount(tree, "", AT_FDCWD, JAIL_PLACE, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+        if (tree < 0 || move_mount(tree, "", AT_FDCWD, PROJECT_PLACE, MOVE_MOUNT_F_EMPTY_PATH) < 0)
                 child_fail(child, spawn_step_project);
 }
 
@@ -157,11 +154,6 @@ void spawn_child_run(SpawnChild *child) {
 
         if (syscall(SYS_close_range, child->n_fds, ~0U, 0) < 0)
                 child_fail(child, "close descriptors");
-        if (child->request->environment->root) {
-                (void) fcntl(CHILD_FD_CLOSURE, F_SETFD, FD_CLOEXEC);
-                (void) syscall(SYS_execveat, CHILD_FD_CLOSURE, "", child->argv, empty_environment, AT_EMPTY_PATH);
-                child_fail(child, "execute sandbox-closure");
-        }
         (void) execve(child->context->bwrap, child->argv, empty_environment);
         child_fail(child, "execute bubblewrap");
 }

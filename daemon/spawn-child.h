@@ -14,9 +14,8 @@ enum {
         CHILD_FD_GROUP,
         CHILD_FD_HOSTS,
         CHILD_FD_ARGS,
-        _CHILD_FD_HOST_MAX,     /* the others are for jails with a closure only */
+        _CHILD_FD_HOST_MAX,     /* the other is for jails with a closure only */
         CHILD_FD_LIST = _CHILD_FD_HOST_MAX,
-        CHILD_FD_CLOSURE,       /* the program; closed when it is executed */
         _CHILD_FD_MAX,
 };
 
@@ -37,7 +36,10 @@ typedef struct SpawnChild {
         volatile int error;
 } SpawnChild;
 
-/* A root caller's project has to be shown to bubblewrap in JAIL_PLACE. */
+/* Where bubblewrap finds a root caller's project, which its own user has no way to: a directory that is there on every
+ * machine and that jails have nothing of. */
+#define PROJECT_PLACE "/sys"
+/* Whether it has to be there. */
 bool spawn_project_needs_place(const SpawnContext *c, const SpawnRequest *request);
 
 _noreturn_ void spawn_child_run(SpawnChild *child);

@@ -88,16 +88,6 @@ static int open_agent(const char *agent_path, char **reterr_why) {
         return fd;
 }
 
-static int open_closure_program(int *ret_fd) {
-        _cleanup_free_ char *path = NULL;
-        int r;
-
-        r = find_own_program("sandbox-closure", &path);
-        if (r >= 0)
-                *ret_fd = open(path, O_PATH | O_CLOEXEC);
-        return r;
-}
-
 static bool has_capabilities(uint32_t wanted) {
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
         struct __user_cap_data_struct data[2] = {};
@@ -115,11 +105,8 @@ static void find_jail_user(SpawnContext *c) {
 }
 
 int spawn_context_init(SpawnContext *c, const char *agent_path, char **reterr_why) {
-        int r;
-
         *c = (SpawnContext){
                 .agent_fd = -EBADF,
-                .closure_fd = -EBADF,
                 .seccomp_fd = -EBADF,
                 .files = JAIL_FILES_NONE,
         };
@@ -127,10 +114,6 @@ int spawn_context_init(SpawnContext *c, const char *agent_path, char **reterr_wh
         c->agent_fd = open_agent(agent_path, reterr_why);
         if (c->agent_fd < 0)
                 return c->agent_fd;
-
-        r = open_closure_program(&c->closure_fd);
-        if (r < 0)
-                return r;
 
         c->seccomp_fd = seccomp_filter_new();
         if (c->seccomp_fd < 0)
@@ -147,7 +130,6 @@ int spawn_context_init(SpawnContext *c, const char *agent_path, char **reterr_wh
 void spawn_context_done(SpawnContext *c) {
         c->bwrap = mfree(c->bwrap);
         c->agent_fd = safe_close(c->agent_fd);
-        c->closure_fd = safe_close(c->closure_fd);
         c->seccomp_fd = safe_close(c->seccomp_fd);
         jail_files_done(&c->files);
 }

@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "daemon/shortage.h"
-#include "lib/jail-place.h"
 #include "lib/process.h"
 
 /* What no project has. */
@@ -28,11 +27,6 @@ static int spawn_check(const SpawnContext *c, const SpawnRequest *request, char 
         if (!c->bwrap) {
                 *reterr_why = strdup("bubblewrap is not installed: there is no '" BWRAP "'. Install it (Debian: "
                                      "apt install bubblewrap) and start sandboxd again.");
-                return -ENOENT;
-        }
-        if (request->environment->root && c->closure_fd < 0) {
-                *reterr_why = strdup("The program sandbox-closure is not installed, which environments with a root "
-                                     "of their own need. Install nix-sandbox completely and start sandboxd again.");
                 return -ENOENT;
         }
         if (request->environment->root && !request->environment->closure) {
@@ -73,7 +67,7 @@ static int prepare_arguments(const SpawnContext *c, const SpawnRequest *request,
         int fd, r;
 
         if (spawn_project_needs_place(c, request))
-                spec.project = e->root ? JAIL_PLACE_PROJECT : JAIL_PLACE;
+                spec.project = PROJECT_PLACE;
         else if (request->project_mode != PROJECT_NONE) {
                 if (asprintf(&probe, "%s/" PROJECT_PROBE, request->project) < 0)
                         return -ENOMEM;
@@ -83,7 +77,7 @@ static int prepare_arguments(const SpawnContext *c, const SpawnRequest *request,
 
         r = jail_build_options(&spec, &options);
         if (r >= 0)
-                r = jail_build_argv(&spec, c->bwrap, CHILD_FD_ARGS, ret_argv);
+                r = jail_build_argv(&spec, CHILD_FD_ARGS, ret_argv);
         if (r < 0) {
                 buffer_done(&options);
                 return r;

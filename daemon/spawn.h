@@ -3,7 +3,7 @@
 
 /*
  * Starts the jail of a session: a child that joins the session's cgroups, becomes the session's user and
- * executes bubblewrap (or sandbox-closure, which does), which executes the agent. Returns at once; that the jail
+ * executes bubblewrap, which executes the agent. Returns at once; that the jail
  * is up is told by the agent's hello on the socket, that it is gone by the pidfd.
  */
 
@@ -16,7 +16,6 @@
 typedef struct SpawnContext {
         char *bwrap;  /* path of bubblewrap; NULL when there is none */
         int agent_fd; /* the agent's binary */
-        int closure_fd; /* sandbox-closure's; -EBADF when there is none */
         int seccomp_fd;
         JailFiles files;
         unsigned links; /* JailLink bits */
@@ -27,8 +26,8 @@ typedef struct SpawnContext {
 } SpawnContext;
 
 /* agent_path NULL: beside the daemon's own program, else in LIBEXECDIR. *reterr_why (allocated) says what is
- * missing. A missing bubblewrap or sandbox-closure is not an error here: the daemon runs, and each spawn that needs
- * it refuses with the reason. */
+ * missing. A missing bubblewrap is not an error here: the daemon runs, and each spawn refuses with
+ * the reason. */
 int spawn_context_init(SpawnContext *c, const char *agent_path, char **reterr_why);
 void spawn_context_done(SpawnContext *c);
 

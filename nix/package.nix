@@ -41,7 +41,6 @@ stdenv.mkDerivation (finalAttrs: {
       ../Makefile
       ../README.md
       ../agent
-      ../closure
       ../completions
       ../ctl
       ../daemon

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
 from daemonlib import Daemon, removed, public_directory  # noqa: E402
 
 HOST = "import <nixpkgs> { overlays = [ (import <nixpkgs/hostpkgs.nix>) ]; }"
-FEW, MANY, STARTS, ROUNDS, MOST = 6, 300, 9, 4, 2.5
+FEW, MANY, STARTS, ROUNDS, MOST = 6, 300, 9, 4, 1.5
 
 
 def host(expression):
@@ -103,7 +103,6 @@ def test_nothing_of_the_host_is_there(daemon):
 
 
 def test_devices_are_those_of_every_jail(daemon):
-    """sandbox-closure makes /dev, where bubblewrap would."""
     code = "cd /dev; for f in * pts/*; do echo $f $(stat -c '%A %t %T' $f) $(readlink $f); done"
     with Daemon() as other:
         assert output(daemon.run(code)) == output(other.run(code))
@@ -155,7 +154,7 @@ def test_packages_of_node(nix):
 
 
 def test_a_start_does_not_wait_for_the_number_of_paths(nix, tmp_path):
-    """The ratio is about 1.4 on a machine that does nothing else, and up to 2 where it does. As binds of bubblewrap, 300 paths cost half a second."""
+    """As binds of bubblewrap, 300 paths would cost half a second."""
     (tmp_path / "more").write_text("one of many\n")
     artifacts = nix.build_all(host(f"""
         let more = map (n: builtins.path {{ path = {tmp_path}; name = "more-${{toString n}}"; }}) (pkgs.lib.range 1 {MANY - FEW - 1});

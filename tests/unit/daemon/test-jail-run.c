@@ -156,7 +156,7 @@ static char *run(const Limits *limits) {
         cr_assert_eq(jail_files_new(&files), 0);
         cr_assert_geq(filter = seccomp_filter_new(), 0);
         cr_assert_eq(jail_build_options(&spec, &options), 0);
-        cr_assert_eq(jail_build_argv(&spec, "bwrap", FD_ARGS, &argv), 0);
+        cr_assert_eq(jail_build_argv(&spec, FD_ARGS, &argv), 0);
         cr_assert_geq(args = memfd_new_sealed("args", buffer_data(&options), buffer_size(&options)), 0);
         cr_assert_eq(pipe2(pipes, O_CLOEXEC), 0);
 
