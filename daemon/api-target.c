@@ -82,6 +82,8 @@ Limits api_environment_limits(const Config *c, const Environment *e) {
                 limits.memory_mb = e->memory_mb;
         if (e->cpus > 0)
                 limits.cpus = e->cpus;
+        if (e->disk_mb > 0)
+                limits.disk_mb = e->disk_mb;
         return limits;
 }
 

@@ -140,6 +140,7 @@ static Environment *environment_copy(const Environment *from, const char *name) 
         e->timeout_usec = from->timeout_usec;
         e->memory_mb = from->memory_mb;
         e->cpus = from->cpus;
+        e->disk_mb = from->disk_mb;
         e->project = from->project;
         e->is_preset = from->is_preset && streq(from->name, name);
         if (from->root) {

@@ -19,6 +19,7 @@
         { "memory_mb", CONFIG_COUNT, offsetof(Environment, memory_mb), LIMITS_MEMORY_MB_MIN,                  \
           LIMITS_MEMORY_MB_CEILING },                                                                         \
         { "cpus", CONFIG_NUMBER, offsetof(Environment, cpus), LIMITS_CPUS_MIN, LIMITS_CPUS_CEILING },         \
+        { "disk_mb", CONFIG_COUNT, offsetof(Environment, disk_mb), LIMITS_DISK_MB_MIN, LIMITS_MEMORY_MB_CEILING }, \
         { "project", CONFIG_OTHER, .read = config_read_project }
 
 int config_read_interpreters(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);

@@ -49,6 +49,7 @@ typedef struct Environment {
         uint64_t timeout_usec;                          /* 0: as configured for all */
         uint64_t memory_mb;                             /* the same */
         double cpus;                                    /* the same */
+        uint64_t disk_mb;                               /* the same */
         ProjectMode project;                            /* the most; invalid: as configured for all */
         bool is_preset;                                 /* named after what it runs; stands for "default" */
         char *root;                                     /* its bin/ is PATH; NULL: programs are the host's */

@@ -49,7 +49,7 @@ rec {
     onDisconnect = row "on_disconnect" (types.enum [ "keep" "end" ]) "What becomes of a session whose client has gone.";
   };
 
-  environment = { inherit (limits) timeoutSeconds memoryMb cpus; inherit project; };
+  environment = { inherit (limits) timeoutSeconds memoryMb cpus diskMb; inherit project; };
 
   # Options of a table, null where nothing is said.
   options = lib.mapAttrs (

@@ -34,6 +34,7 @@
   timeoutSeconds ? null,
   memoryMb ? null,
   cpus ? null,
+  diskMb ? null,
   # The most that a session can have of its project: "none", "read-only", "read-write".
   project ? null,
   # For nix/environments only: what a daemon has under this name anyway. Sessions are then made with "default", so that
@@ -107,6 +108,7 @@ let
     timeout_seconds = between "timeoutSeconds" timeoutSeconds secondsMin secondsMax "a number" isNumber;
     memory_mb = between "memoryMb" memoryMb memoryMbMin memoryMbMax "a whole number" isInt;
     cpus = between "cpus" cpus cpusMin cpusMax "a number" isNumber;
+    disk_mb = between "diskMb" diskMb 1 memoryMbMax "a whole number" isInt;
     project = if project == null then null else oneOf "project" project [ "none" "read-only" "read-write" ];
   };
 

@@ -28,7 +28,7 @@ let
     in
     mkSandbox {
       inherit name;
-      inherit (e) timeoutSeconds memoryMb cpus project;
+      inherit (e) timeoutSeconds memoryMb cpus diskMb project;
       interpreters = ofBase "interpreters" e.interpreters;
       packages = ofBase "packages" [ ] ++ e.packages;
       pythonPackages = ps: ofBase "pythonPackages" (_: [ ]) ps ++ e.pythonPackages ps;
@@ -123,7 +123,7 @@ let
     ++ map (o: {
       assertion = !tooMuch o;
       message = "${option}.${o} is more than ${at}.limits.max.${o}.";
-    }) [ "timeoutSeconds" "memoryMb" "cpus" ];
+    }) [ "timeoutSeconds" "memoryMb" "cpus" "diskMb" ];
 
   limitAssertions = map (o: {
     assertion =

@@ -55,7 +55,7 @@ def is_missing(d, env):
 def test_usable_in_the_next_call(found, place):
     d, directory = found
     assert is_missing(d, "tools")
-    link = place.drop(directory, "tools", description="Own tools", memory_mb=300, timeout_seconds=7)
+    link = place.drop(directory, "tools", description="Own tools", memory_mb=300, timeout_seconds=7, disk_mb=20)
     assert runs(d, "tools")
     e = environments(d)["tools"]
     assert (e["description"], e["interpreters"], e["missing"]) == ("Own tools", ["bash"], [])
@@ -63,6 +63,7 @@ def test_usable_in_the_next_call(found, place):
     assert e["root"].startswith(place.store)
     d.run("x=1", "a", "tools")
     assert d.show("a")["environment"] == "tools" and memory(d, "a") == 300
+    assert d.show("a")["workspace_mb"] == 20
     assert d.refused("Run", code="true", environment="python", session="a", project=d.project).name == "NoSuchEnvironment"
     assert f"Environment 'tools' is there: {link}" in d.log()
 

@@ -52,6 +52,7 @@ BOUNDS = [
     ("timeoutSeconds", "timeout_seconds", (0.01, 0.009), (31536000, 31536001)),
     ("memoryMb", "memory_mb", (32, 31), (16777216, 16777217)),
     ("cpus", "cpus", (0.01, 0.009), (4096, 4096.5)),
+    ("diskMb", "disk_mb", (1, 0), (16777216, 16777217)),
 ]
 
 
@@ -107,11 +108,11 @@ def test_the_artifact(nix):
 
     full = nix.build(sandbox('''
         name = "A-1_b"; interpreters = [ "node" "python" ]; packages = [ pkgs.jq ]; pythonPackages = ps: [ ps.numpy ];
-        description = "It's \\"ours\\", \\${whose}?"; timeoutSeconds = 2.5; memoryMb = 64; cpus = 2; project = "read-only"'''))
+        description = "It's \\"ours\\", \\${whose}?"; timeoutSeconds = 2.5; memoryMb = 64; cpus = 2; diskMb = 20; project = "read-only"'''))
     with open(f"{full}/environment.json", encoding="utf-8") as f:
         read = json.load(f)
     assert read == {"version": 1, "name": "A-1_b", "interpreters": ["node", "python"], "description": "It's \"ours\", ${whose}?",
-                    "timeout_seconds": 2.5, "memory_mb": 64, "cpus": 2, "project": "read-only",
+                    "timeout_seconds": 2.5, "memory_mb": 64, "cpus": 2, "disk_mb": 20, "project": "read-only",
                     "root": read["root"], "closure": "store-paths"}
     closure = [os.path.basename(path).split("-", 1)[1] for path in nix.closure(read["root"])]
     assert {"jq-1.0", "python3-numpy-1.0", "python3-dill-1.0"} <= set(closure)

@@ -38,7 +38,7 @@ FULL = """{ pkgs, ... }: { services.nix-sandbox = {
   adminGroup = "sandbox-admins";
   mcp = { serverName = "box"; arguments = [ "--project-mode" "none" ]; };
   environments.analysis = { preset = "python"; packages = [ pkgs.ripgrep ]; pythonPackages = ps: [ ps.numpy ];
-                            memoryMb = 2048; timeoutSeconds = 300; cpus = 2; project = "read-write"; };
+                            memoryMb = 2048; timeoutSeconds = 300; cpus = 2; diskMb = 500; project = "read-write"; };
   environments.both = { interpreters = [ "node" "bash" ]; nodePackages = [ pkgs.jq ]; description = "Two of them"; };
 }; }"""
 
@@ -100,7 +100,7 @@ def test_every_option(nix):
     assert [f for f in made["etc"] if "environments.d" in f] == [f"nix-sandbox/environments.d/{n}" for n in ("analysis", "both")]
     assert made["environments"] == {
         "analysis": {"version": 1, "name": "analysis", "description": "Python", "interpreters": ["python"], "memory_mb": 2048,
-                     "timeout_seconds": 300, "cpus": 2, "project": "read-write"},
+                     "timeout_seconds": 300, "cpus": 2, "disk_mb": 500, "project": "read-write"},
         "both": {"version": 1, "name": "both", "description": "Two of them", "interpreters": ["node", "bash"]},
     }
 

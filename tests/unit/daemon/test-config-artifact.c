@@ -52,7 +52,8 @@ Test(config_artifact, everything) {
         _cleanup_(environment_unrefp) Environment *e = parse(
                         "{\"version\":1, \"name\":\"py\", \"description\":\"d\", \"preset\":false,"
                         " \"interpreters\":[\"python\",\"shell\"], \"root\":\"/nix/store/h-env\", \"closure\":\"p\","
-                        " \"timeout_seconds\":1.5, \"memory_mb\":1024, \"cpus\":2, \"project\":\"read-write\"}");
+                        " \"timeout_seconds\":1.5, \"memory_mb\":1024, \"cpus\":2, \"disk_mb\":300,"
+                        " \"project\":\"read-write\"}");
 
         cr_assert_str_eq(e->name, "py");
         cr_assert_str_eq(e->description, "d");
@@ -69,6 +70,7 @@ Test(config_artifact, everything) {
         cr_assert_eq(e->timeout_usec, 1500 * USEC_PER_MSEC);
         cr_assert_eq(e->memory_mb, 1024);
         cr_assert_float_eq(e->cpus, 2, 0.001);
+        cr_assert_eq(e->disk_mb, 300);
         cr_assert_eq(e->project, PROJECT_READ_WRITE);
         cr_assert(environment_interpreter_installed(e, INTERPRETER_PYTHON));
         cr_assert_not(environment_interpreter_installed(e, INTERPRETER_NODE));
@@ -103,7 +105,7 @@ Test(config_artifact, refused) {
         refuse("{\"version\":1.0}", "environment.json: version: must be 1: this sandboxd knows no other");
         refuse(WITH(",\"packages\":[]"),
                "environment.json: packages: unknown key; known: version, name, preset, interpreters, description, "
-               "timeout_seconds, memory_mb, cpus, project, root, closure");
+               "timeout_seconds, memory_mb, cpus, disk_mb, project, root, closure");
         refuse(WITH(",\"memory_mb\":\"much\""), "environment.json: memory_mb: must be a whole number");
         refuse("{\"name\":\"../etc/passwd\"}",
                "environment.json: name: a name has letters, digits, \"-\" and \"_\", at most 64");

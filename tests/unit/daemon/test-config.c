@@ -126,7 +126,7 @@ Test(config, written_and_read_back) {
                 "{\"defaults\":{\"timeout_seconds\":0.123456,\"cpus\":0.1},"
                 "\"session\":{\"idle_timeout_seconds\":0},"
                 "\"user\":{\"max_memory_mb\":64},\"audit\":{\"log_code\":true},\"environments\":{\"python\":{\"timeout_seconds\":9},"
-                "\"shell\":{\"interpreters\":[\"bash\"]},\"x\":{\"preset\":\"default\",\"cpus\":3.5}}}",
+                "\"shell\":{\"interpreters\":[\"bash\"]},\"x\":{\"preset\":\"default\",\"cpus\":3.5,\"disk_mb\":7}}}",
                 "{\"environments\":{\"python\":{\"root\":\"/s/a\",\"closure\":\"/l\"},"
                 "\"node\":{\"preset\":\"node\",\"closure\":\"/l\",\"root\":\"/s/b\"}}}",
         };
@@ -180,7 +180,7 @@ Test(config, unknown_keys) {
                "cpu_weight, io_weight, io_read_mbps, io_write_mbps");
         refuse("{\"environments\":{\"py\":{\"foo\":1}}}",
                "F: environments.py.foo: unknown key; known: preset, interpreters, description, "
-               "timeout_seconds, memory_mb, cpus, project, root, closure");
+               "timeout_seconds, memory_mb, cpus, disk_mb, project, root, closure");
         refuse("{\"defaults\":{\"project\":\"rw\"}}",
                "F: defaults.project: must be \"none\", \"read-only\" or \"read-write\"");
         refuse("{\"environments\":{\"python\":{\"project\":true}}}", "F: environments.python.project: must be a string");
