@@ -308,6 +308,8 @@ def test_reload(start, closure, name, change):
         assert run(d, "echo $x $PATH", session=name)["stdout"] == f"5 {closure.root}/bin\n"
         assert run(d, "print(6)", "python", session=name)["stdout"] == "6\n"
         assert d.show(name)["environment"] == "closed"
+        if change == "other-root":
+            assert run(d, "echo $PATH", session=name + "-new")["stdout"] == f"{other.root}/bin\n"
         if change == "gone":
             e = d.refused("Run", code="1", environment="closed", project="/test")
             assert e.name == "NoSuchEnvironment"

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -31,6 +32,14 @@ def command(*args, status=0, wait=60):
 
 def systemctl(*args, **more):
     return command("systemctl", "--no-pager", *args, **more)
+
+
+def crash(service, sig=signal.SIGKILL):
+    """Ends the daemon; returns when systemd has started another."""
+    old = service.pid_of_running()
+    os.kill(old, sig)
+    wait_for(lambda: service.pid not in (0, old) and service.active() == "active")
+    return old
 
 
 def processes_in(cgroup):

@@ -8,15 +8,7 @@ import subprocess
 
 import pytest
 
-from pid1lib import ALICE, CONFIG, RUNTIME, SOCKET, alive, as_user, command, processes_in, public_directory, systemctl, wait_for
-
-
-def crash(service, sig=signal.SIGKILL):
-    """Ends the daemon; returns when systemd has started another."""
-    old = service.pid_of_running()
-    os.kill(old, sig)
-    wait_for(lambda: service.pid not in (0, old) and service.active() == "active")
-    return old
+from pid1lib import ALICE, CONFIG, RUNTIME, SOCKET, alive, as_user, command, crash, processes_in, public_directory, systemctl, wait_for
 
 
 def begin(service, code, session="a", env="python"):

@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "integration"))
 from artifactlib import Artifacts  # noqa: E402
-from pid1lib import ALICE, BOB, SOCKET, as_user, public_directory  # noqa: E402
+from pid1lib import ALICE, BOB, SOCKET, as_user, crash, public_directory  # noqa: E402
 
 LIST = f"""
 reply = Link({SOCKET!r}).call('Environments')
@@ -23,7 +23,10 @@ def place():
     shutil.rmtree(path)
 
 
-@pytest.mark.skipif(not shutil.which("patchelf"), reason="patchelf is not installed")
+PATCHELF = pytest.mark.skipif(not shutil.which("patchelf"), reason="patchelf is not installed")
+
+
+@PATCHELF
 def test_of_all_and_of_one(service, place):
     for_all, alices = Artifacts(place), Artifacts(place, ALICE)
     for_all.drop(for_all.directory("all"), "tools")
@@ -40,3 +43,19 @@ def test_of_all_and_of_one(service, place):
     # What is the service's own user's, or root's, is taken for all; what is a user's is not.
     alices.drop(for_all.directory("all"), "smuggled")
     assert as_user(BOB, LIST) == [["tools"], [f"it belongs to uid {ALICE}, and neither to root nor to uid {os.stat('/var/lib/nix-sandbox').st_uid}"]]
+
+
+@PATCHELF
+@pytest.mark.parametrize("removed", [False, True], ids=["there", "removed"])
+def test_crash(service, place, removed):
+    """A session stays in its closure, which the next daemon need not know any more."""
+    artifacts = Artifacts(place)
+    link = artifacts.drop(artifacts.directory("all"), "tools")
+    service.configure(environment_dirs=[f"{place}/all"])
+    assert service.run("x=5; echo $PATH", "a", env="tools")["stdout"].startswith(artifacts.store)
+    if removed:
+        os.unlink(link)
+    crash(service)
+    shown = f"{artifacts.store}/hash-bash {artifacts.store}/hash-sandbox-env-tools"
+    assert service.run(f"echo $x; echo {artifacts.store}/*", "a", env=None)["stdout"] == f"5\n{shown}\n"
+    assert service.show("a")["environment"] == "tools"
