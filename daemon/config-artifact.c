@@ -18,7 +18,6 @@ static int read_version(const ConfigReader *r, const ConfigPlace *place, json_ob
 static int read_name(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
         Environment *e = target;
         const char *s;
-        char *copy;
         int k;
 
         k = config_read_string(r, place, value, &s);
@@ -27,12 +26,7 @@ static int read_name(const ConfigReader *r, const ConfigPlace *place, json_objec
         if (!name_is_valid(s))
                 return config_error(r, place, "a name has letters, digits, \"-\" and \"_\", at most %u",
                                     NAME_MAX_LENGTH);
-        copy = strdup(s);
-        if (!copy)
-                return -ENOMEM;
-        free(e->name);
-        e->name = copy;
-        return 0;
+        return free_and_strdup(&e->name, s);
 }
 
 /* It is taken from the object when all has been read, because other keys change what it says. */

@@ -58,7 +58,6 @@ int config_read_description(const ConfigReader *r, const ConfigPlace *place, jso
                             void *target) {
         Environment *e = target;
         const char *s;
-        char *copy;
         int k;
 
         k = config_read_string(r, place, value, &s);
@@ -67,13 +66,7 @@ int config_read_description(const ConfigReader *r, const ConfigPlace *place, jso
         if (strlen(s) > ENVIRONMENT_DESCRIPTION_MAX)
                 return config_error(r, place, "must not be longer than %u bytes",
                                     ENVIRONMENT_DESCRIPTION_MAX);
-
-        copy = strdup(s);
-        if (!copy)
-                return -ENOMEM;
-        free(e->description);
-        e->description = copy;
-        return 0;
+        return free_and_strdup(&e->description, s);
 }
 
 int config_read_project_mode(const ConfigReader *r, const ConfigPlace *place, json_object *value,
@@ -98,7 +91,6 @@ int config_read_project(const ConfigReader *r, const ConfigPlace *place, json_ob
 
 static int read_path(const ConfigReader *r, const ConfigPlace *place, json_object *value, char **target) {
         const char *s;
-        char *copy;
         int k;
 
         k = config_read_string(r, place, value, &s);
@@ -106,13 +98,7 @@ static int read_path(const ConfigReader *r, const ConfigPlace *place, json_objec
                 return k;
         if (!project_path_is_plain(s) || strlen(s) >= PATH_MAX)
                 return config_error(r, place, "must be an absolute path without \".\" and \"..\"");
-
-        copy = strdup(s);
-        if (!copy)
-                return -ENOMEM;
-        free(*target);
-        *target = copy;
-        return 0;
+        return free_and_strdup(target, s);
 }
 
 /* What runs other programs than the preset is not it, unless the entry says so itself. */

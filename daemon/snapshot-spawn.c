@@ -185,29 +185,6 @@ static int run_child(Child *c, SnapshotSpawned *spawned) {
         return MIN(r, 0);
 }
 
-int snapshot_program(const char *program, char **ret) {
-        _cleanup_free_ char *dir = NULL, *beside = NULL;
-        int r;
-
-        if (program) {
-                *ret = strdup(program);
-                return *ret ? 0 : -ENOMEM;
-        }
-        r = program_directory(&dir);
-        if (r < 0)
-                return r;
-        if (asprintf(&beside, "%s/sandbox-snapshot", dir) < 0) {
-                beside = NULL;
-                return -ENOMEM;
-        }
-        if (access(beside, X_OK) < 0) {
-                *ret = strdup(LIBEXECDIR "/sandbox-snapshot");
-                return *ret ? 0 : -ENOMEM;
-        }
-        *ret = TAKE_PTR(beside);
-        return 0;
-}
-
 int snapshot_spawn(const char *program, const char *root, const SnapshotBounds *bounds,
                    const SnapshotRequest *request, SnapshotSpawned *ret) {
         SnapshotSpawned spawned = { -EBADF, -EBADF, -EBADF };

@@ -11,9 +11,6 @@ typedef struct SnapshotSpawned {
         int channel_fd; /* the agent's end; -EBADF: the verb has none */
 } SnapshotSpawned;
 
-/* Allocated. */
-int snapshot_program(const char *program, char **ret);
-
 /* Nothing is left on failure. */
 int snapshot_spawn(const char *program, const char *root, const SnapshotBounds *bounds,
                    const SnapshotRequest *request, SnapshotSpawned *ret);

@@ -12,6 +12,7 @@
 #include "lib/buffer.h"
 #include "lib/log.h"
 #include "lib/process.h"
+#include "lib/text.h"
 
 /* A user's whole list: at most some thousands of snapshots, each with what it could not hold. */
 #define RESULT_MAX (8 * MIB)
@@ -340,7 +341,8 @@ int snapshot_runner_new(sd_event *event, const char *root, const char *program, 
         r->event = sd_event_ref(event);
         r->bounds = *bounds;
         r->root = strdup(root);
-        k = r->root ? snapshot_program(program, &r->program) : -ENOMEM;
+        k = !r->root ? -ENOMEM : program ? free_and_strdup(&r->program, program)
+                                         : program_sibling("sandbox-snapshot", &r->program);
         if (k >= 0)
                 k = sd_event_add_defer(event, &r->start_source, on_start, r);
         if (k >= 0)

@@ -44,32 +44,12 @@ static char *find_program(const char *name) {
         return NULL;
 }
 
-/* One of our own: beside the daemon's program, else where it is installed. */
-static int find_own_program(const char *name, char **ret) {
-        _cleanup_free_ char *dir = NULL, *path = NULL;
-        int r;
-
-        r = program_directory(&dir);
-        if (r < 0)
-                return r;
-        if (asprintf(&path, "%s/%s", dir, name) < 0)
-                return -ENOMEM;
-        if (access(path, X_OK) < 0) {
-                path = mfree(path);
-                if (asprintf(&path, LIBEXECDIR "/%s", name) < 0)
-                        return -ENOMEM;
-        }
-
-        *ret = TAKE_PTR(path);
-        return 0;
-}
-
 static int open_agent(const char *agent_path, char **reterr_why) {
         _cleanup_free_ char *found = NULL;
         int fd, r;
 
         if (!agent_path) {
-                r = find_own_program("sandbox-agent", &found);
+                r = program_sibling("sandbox-agent", &found);
                 if (r < 0)
                         return r;
                 agent_path = found;

@@ -105,25 +105,6 @@ static void build_arguments(Child *c, const ConfigDirectories *directories) {
         assert(n < ARGUMENTS_MAX);
 }
 
-int user_environments_program(char **ret) {
-        _cleanup_free_ char *dir = NULL, *beside = NULL;
-        int r;
-
-        r = program_directory(&dir);
-        if (r < 0)
-                return r;
-        if (asprintf(&beside, "%s/sandbox-environments", dir) < 0) {
-                beside = NULL;
-                return -ENOMEM;
-        }
-        if (access(beside, X_OK) >= 0) {
-                *ret = TAKE_PTR(beside);
-                return 0;
-        }
-        *ret = strdup(LIBEXECDIR "/sandbox-environments");
-        return *ret ? 0 : -ENOMEM;
-}
-
 static int run_child(Child *c, int *ret_pidfd) {
         pid_t pid;
         int r;

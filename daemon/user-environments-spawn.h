@@ -11,9 +11,6 @@ typedef struct UserEnvironmentsSpawned {
         int result_fd; /* non-blocking */
 } UserEnvironmentsSpawned;
 
-/* Where it is: beside the daemon's own program, else in LIBEXECDIR. Allocated. */
-int user_environments_program(char **ret);
-
 /* switch_user: the daemon is somebody else. Nothing is left on failure. */
 int user_environments_spawn(const char *program, const ConfigDirectories *directories, const PeerCred *user,
                             bool switch_user, UserEnvironmentsSpawned *ret);

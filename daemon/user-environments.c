@@ -327,7 +327,7 @@ int user_environments_new(sd_event *event, const ConfigDirectories *directories,
         u->event = sd_event_ref(event);
         u->directories = directories;
         u->switch_user = switch_user;
-        r = user_environments_program(&u->program);
+        r = program_sibling("sandbox-environments", &u->program);
         if (r >= 0)
                 r = sd_event_add_defer(event, &u->start_source, on_start, u);
         if (r >= 0)

@@ -139,3 +139,23 @@ int program_directory(char **ret) {
         *ret = copy;
         return 0;
 }
+
+int program_sibling(const char *name, char **ret) {
+        _cleanup_free_ char *dir = NULL;
+        char *path;
+        int r;
+
+        r = program_directory(&dir);
+        if (r < 0)
+                return r;
+        if (asprintf(&path, "%s/%s", dir, name) < 0)
+                return -ENOMEM;
+        if (access(path, X_OK) < 0) {
+                free(path);
+                if (asprintf(&path, LIBEXECDIR "/%s", name) < 0)
+                        return -ENOMEM;
+        }
+
+        *ret = path;
+        return 0;
+}

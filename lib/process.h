@@ -28,3 +28,5 @@ int process_stat_parse(const char *text, ProcessStat *ret);
 
 /* The directory of this program's binary (for finding its siblings in a build tree). Allocated. */
 int program_directory(char **ret);
+/* A program of ours: beside this one, else in LIBEXECDIR, whether it is there or not. Allocated. */
+int program_sibling(const char *name, char **ret);

@@ -222,6 +222,16 @@ static int quote_char(Buffer *b, char c) {
         }
 }
 
+int free_and_strdup(char **p, const char *s) {
+        char *copy = strdup(s);
+
+        if (!copy)
+                return -ENOMEM;
+        free(*p);
+        *p = copy;
+        return 0;
+}
+
 char *text_quote(const char *s, size_t max) {
         _cleanup_(buffer_done) Buffer b = {};
         char *quoted;

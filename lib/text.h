@@ -28,6 +28,9 @@ typedef struct Utf8Decoder {
 int utf8_decoder_feed(Utf8Decoder *d, const char *data, size_t size, Buffer *out);
 int utf8_decoder_finish(Utf8Decoder *d, Buffer *out);
 
+/* Replaces an allocated string, or NULL, by a copy of another; unchanged on -ENOMEM. */
+int free_and_strdup(char **p, const char *s);
+
 /* A copy of a string made valid in the same way. Allocated; NULL on OOM. */
 char *utf8_repair(const char *s);
 
