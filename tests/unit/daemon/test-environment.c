@@ -148,6 +148,13 @@ static void make_program(const char *directory, const char *name, mode_t mode) {
         cr_assert_geq(fd, 0);
 }
 
+static void remove_from(const char *directory, const char *name) {
+        _cleanup_free_ char *path = NULL;
+
+        cr_assert_gt(asprintf(&path, "%s/%s", directory, name), 0);
+        cr_assert_eq(unlink(path), 0);
+}
+
 /* A store with one path, that is also a root, and its list. */
 Test(environment, with_a_closure) {
         char store[] = "/tmp/test-environment-XXXXXX";
@@ -181,4 +188,10 @@ Test(environment, with_a_closure) {
         e->closure = closure_free(e->closure);
         cr_assert_eq(environment_load(e, &why), -EINVAL);
         cr_assert_not_null(strstr(why, ": the root is none of its paths"));
+
+        remove_from(bin, "python3");
+        remove_from(bin, "env");
+        remove_from(bin, "node");
+        cr_assert_eq(unlink(list), 0);
+        cr_assert(rmdir(bin) >= 0 && rmdir(root) >= 0 && rmdir(store) >= 0);
 }
