@@ -32,6 +32,12 @@ def test_scripts_use_what_the_driver_has(name):
     assert check(text) == []
 
 
+def test_machines_survive_a_full_memory(nix):
+    """The driver's have vm.panic_on_oom = 2 otherwise, which a control group's memory triggers as well."""
+    machine = nix.eval("""(import <repo/nix/tests/common.nix> { pkgs = import <nixpkgs> { }; }).boot.kernel.sysctl""")
+    assert machine == {"vm.panic_on_oom": 0}
+
+
 @pytest.mark.parametrize("name, wanted", [("service.py", SERVICE), ("options.py", OPTIONS)])
 def test_subtests(name, wanted):
     names = subtests(script(name))
