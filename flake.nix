@@ -30,6 +30,9 @@
       # mkSandbox pkgs { name = "data"; interpreters = [ "python" ]; pythonPackages = ps: [ ps.numpy ]; }
       lib.mkSandbox = pkgs: pkgs.callPackage ./nix/mk-sandbox.nix { };
 
+      # fromToml pkgs ./nix-sandbox.toml: what the file says, as the options of services.nix-sandbox
+      lib.fromToml = pkgs: import ./nix/from-toml.nix { inherit (pkgs) lib; inherit (pkgs.stdenv.hostPlatform) system; };
+
       checks = forEachSystem (
         pkgs:
         removeAttrs (ownPackages pkgs) [ "default" ]

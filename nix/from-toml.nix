@@ -39,15 +39,19 @@ let
 
   byTable = rows: lib.mapAttrs' (option: row: lib.nameValuePair row.key (value: { ${option} = value; })) rows;
 
-  # "github:somebody/environments#name"; without a name it is the default package.
+  # "github:somebody/environments#name", looked up as the command nix does; without a name it is the default package.
   flakePackage =
     place: reference:
     let
       parts = if isString reference then lib.splitString "#" reference else fail place "flake must be a string";
       name = if builtins.length parts > 1 then lib.last parts else "default";
-      packages = (builtins.getFlake (builtins.head parts)).packages.${system} or { };
+      flake = builtins.getFlake (builtins.head parts);
+      path = lib.splitString "." name;
+      below = output: otherwise: lib.attrByPath path otherwise (flake.${output}.${system} or { });
     in
-    packages.${name} or (fail place "flake ${toJSON reference} has no package ${toJSON name} for ${system}");
+    below "packages" (
+      below "legacyPackages" (fail place "flake ${toJSON reference} has no package ${toJSON name} for ${system}")
+    );
 
   environment =
     name:

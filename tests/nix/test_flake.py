@@ -57,6 +57,13 @@ def test_overlay(nix, tree):
     assert json.loads(name) == "nix-sandbox"
 
 
+def test_from_toml(nix, tree, tmp_path):
+    (tmp_path / "a.toml").write_text("[defaults]\nmemory_mb = 64", encoding="utf-8")
+    options = nix.flake(tree, "eval", "--json", ".#lib.fromToml", "--apply", f"""fromToml:
+        fromToml (import {STAND_IN_PATH} {{ system = "x86_64-linux"; }}) (/. + {quoted(tmp_path / "a.toml")})""", "--impure").stdout
+    assert json.loads(options) == {"limits": {"defaults": {"memoryMb": 64}}}
+
+
 def test_mk_sandbox(nix, tree):
     name = nix.flake(tree, "eval", "--json", ".#lib.mkSandbox", "--apply", f"""mkSandbox:
         (mkSandbox (import {STAND_IN_PATH} {{ system = "x86_64-linux"; }}) {{

@@ -510,6 +510,7 @@ def test_bad_toml_is_refused(nix, toml, text, words_):
 FLAKE = """{
   outputs = { self }:
     let pkgs = import <nixpkgs> { }; in {
+      legacyPackages.${builtins.currentSystem} = { inherit (pkgs) tree; sets.of.them = pkgs.gnused; };
       packages.${builtins.currentSystem} = {
         default = pkgs.jq;
         mine = pkgs.callPackage <repo/nix/mk-sandbox.nix> { } { name = "mine"; interpreters = [ "bash" ]; };
@@ -529,10 +530,17 @@ def test_flakes_in_toml(nix, toml, tmp_path):
       [environments.query]
       flake = "{reference}"
       interpreter = "bash"
+      [environments.old]
+      flake = "{reference}#tree"
+      interpreter = "bash"
+      [environments.deep]
+      flake = "{reference}#sets.of.them"
+      interpreter = "bash"
     """)
     made = evaluated(nix, module, """lib.mapAttrs (_: e: [ (e.artifact.name or null) (map (p: p.name) e.packages) e.interpreters ])
       c.services.nix-sandbox.environments""")
-    assert made == {"mine": ["sandbox-environment-mine", [], []], "query": [None, ["jq-1.0"], ["bash"]]}
+    assert made == {"mine": ["sandbox-environment-mine", [], []], "query": [None, ["jq-1.0"], ["bash"]],
+                    "old": [None, ["tree-1.0"], ["bash"]], "deep": [None, ["gnused-1.0"], ["bash"]]}
     module = toml(f"environments.x.flake = '{reference}#y'")
     said = nix.refused(f"{EVALUATE} sources (evaluate ({module}))")
     assert 'has no package "y"' in said
