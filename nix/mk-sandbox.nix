@@ -21,8 +21,9 @@
 {
   # Under which it is asked for: letters, digits, "-" and "_".
   name,
-  # "python", "bash", "node"; the first is the default.
-  interpreters,
+  # "python", "bash", "node"; the first is the default. One can be given as interpreter, too.
+  interpreters ? if interpreter == null then [ ] else [ interpreter ],
+  interpreter ? null,
   # What is in PATH besides the interpreters, sh and coreutils.
   packages ? [ ],
   # As for python3.withPackages; dill, which keeps sessions, is always there.
@@ -43,7 +44,7 @@
 }:
 
 let
-  inherit (builtins) all elem isBool isFloat isFunction isInt isList isString match stringLength typeOf;
+  inherit (builtins) elem filter head isBool isFloat isInt isList isString match stringLength typeOf;
 
   # The bounds of daemon/limits.h.
   secondsMin = 0.01;
@@ -72,7 +73,12 @@ let
     check argument value (elem value values) "one of ${lib.concatMapStringsSep ", " builtins.toJSON values}";
   packageList =
     argument: value:
-    check argument value (isList value && all lib.isDerivation value) "a list of packages";
+    let
+      strangers = filter (element: !lib.isDerivation element) value;
+    in
+    if !isList value then check argument value false "a list of packages"
+    else if strangers != [ ] then check "each of ${argument}" (head strangers) false "a package"
+    else value;
 
   has = interpreter: elem interpreter checked.interpreters;
   forInterpreter =
@@ -84,14 +90,16 @@ let
     name = check "name" name (isString name && match "[A-Za-z0-9][A-Za-z0-9_-]{0,63}" name != null)
       "1 to 64 letters, digits, \"-\" and \"_\" that begin with a letter or digit";
     interpreters =
-      if !isList interpreters || interpreters == [ ] then
+      if interpreter != null && interpreters != [ interpreter ] then
+        throw "mkSandbox: interpreter and interpreters exclude each other"
+      else if !isList interpreters || interpreters == [ ] then
         check "interpreters" interpreters false "a list of one interpreter or more"
       else if lib.unique interpreters != interpreters then
         throw "mkSandbox: interpreters must name each one once"
       else map (i: oneOf "each of interpreters" i [ "python" "bash" "node" ]) interpreters;
     packages = packageList "packages" packages;
     pythonPackages = forInterpreter "pythonPackages" "python" (
-      if isFunction pythonPackages then packageList "what pythonPackages returns" (pythonPackages python3.pkgs)
+      if lib.isFunction pythonPackages then packageList "what pythonPackages returns" (pythonPackages python3.pkgs)
       else check "pythonPackages" pythonPackages false "a function from python3.pkgs to a list of packages"
     );
     nodePackages = forInterpreter "nodePackages" "node" (packageList "nodePackages" nodePackages);

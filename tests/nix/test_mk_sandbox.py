@@ -29,10 +29,12 @@ BAD = {
     'interpreters = [ "ruby" ]': 'each of interpreters must be one of "python", "bash", "node", not "ruby"',
     'interpreters = [ 1 ]': 'each of interpreters must be',
     'interpreters = [ "bash" "bash" ]': 'interpreters must name each one once',
-    'packages = [ "jq" ]': 'packages must be a list of packages',
+    'interpreter = "node"': 'interpreter and interpreters exclude each other',
+    'packages = [ "jq" ]': 'each of packages must be a package, not "jq"',
+    'packages = [ pkgs.jq [ pkgs.jq ] ]': 'each of packages must be a package, not a list',
     'packages = pkgs.jq': 'packages must be a list of packages, not a set',
     'interpreters = [ "python" ]; pythonPackages = [ ]': 'pythonPackages must be a function',
-    'interpreters = [ "python" ]; pythonPackages = _: [ 1 ]': 'what pythonPackages returns must be a list of packages',
+    'interpreters = [ "python" ]; pythonPackages = _: [ 1 ]': 'each of what pythonPackages returns must be a package, not 1',
     'pythonPackages = ps: [ ps.numpy ]': 'pythonPackages must be empty, for interpreters has no "python"',
     'interpreters = [ "node" ]; nodePackages = 1': 'nodePackages must be a list of packages',
     'nodePackages = [ pkgs.jq ]': 'nodePackages must be empty, for interpreters has no "node"',
@@ -81,7 +83,13 @@ def test_a_bad_argument_is_named_when_it_is_evaluated(nix, arguments):
 def test_arguments_that_are_needed(nix):
     function = "(import <nixpkgs> { }).callPackage <repo/nix/mk-sandbox.nix> { }"
     assert "required argument 'name'" in nix.refused(f'({function} {{ interpreters = [ "bash" ]; }}).drvPath')
-    assert "required argument 'interpreters'" in nix.refused(f'({function} {{ name = "x"; }}).drvPath')
+    assert "interpreters must be a list of one interpreter or more" in nix.refused(f'({function} {{ name = "x"; }}).drvPath')
+
+
+def test_one_interpreter(nix):
+    function = "(import <nixpkgs> { }).callPackage <repo/nix/mk-sandbox.nix> { }"
+    assert nix.eval(f'({function} {{ name = "x"; interpreter = "node"; }}).interpreters') == ["node"]
+    assert 'not "ruby"' in nix.refused(f'({function} {{ name = "x"; interpreter = "ruby"; }}).drvPath')
 
 
 @pytest.mark.parametrize("argument, key, least, most", BOUNDS)
