@@ -211,7 +211,7 @@ in
         ];
       };
 
-      # As in units/sysusers.d, which NixOS reads only where systemd.sysusers is on.
+      # As in units/sysusers.d, which NixOS never reads.
       users.users.nix-sandbox = {
         isSystemUser = true;
         group = "nix-sandbox";
