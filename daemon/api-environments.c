@@ -7,14 +7,20 @@
 
 #include "daemon/api-private.h"
 
-typedef struct KeptCall {
+struct KeptCall {
+        KeptCall *next; /* in the order in which they came */
         RunCall call; /* of references */
         Manager *manager;
         EnvironmentsHandler again;
         UserEnvironmentsQuestion *question;
-} KeptCall;
+};
 
 static void kept_free(KeptCall *k) {
+        for (KeptCall **p = &k->manager->kept_calls; *p; p = &(*p)->next)
+                if (*p == k) {
+                        *p = k->next;
+                        break;
+                }
         (void) varlink_link_unref(k->call.link);
         json_object_put(k->call.parameters);
         free(k);
@@ -27,14 +33,49 @@ static void on_disconnect(VarlinkLink *link, void *userdata) {
         kept_free(k);
 }
 
-static void on_environments(EnvironmentSet *set, void *userdata) {
-        KeptCall *k = userdata;
-
+static void kept_run(KeptCall *k, bool failed) {
         varlink_link_on_disconnect(k->call.link, NULL, NULL);
-        k->call.environments = set;
-        if (!set || k->again(&k->call, k->manager) < 0)
+        if (failed || k->again(&k->call, k->manager) < 0)
                 (void) varlink_error(k->call.link, API_ERROR("Internal"), NULL);
         kept_free(k);
+}
+
+static const char *text_parameter(const KeptCall *k, const char *key) {
+        json_object *value;
+
+        return json_object_object_get_ex(k->call.parameters, key, &value) &&
+                json_object_is_type(value, json_type_string) ? json_object_get_string(value) : NULL;
+}
+
+/* Whether it is a Run in a session that lives, whose environment is settled. */
+static bool kept_has_session(const KeptCall *k) {
+        const char *session = text_parameter(k, "session"), *project = text_parameter(k, "project") ?: "/";
+
+        return k->again == api_run && session &&
+                manager_find_named(k->manager, varlink_link_peer(k->call.link)->uid, project, session);
+}
+
+/* When one of several calls has made the session that they are for, the others do not wait any more, or one that comes
+ * later would overtake them. */
+static void run_in_new_sessions(Manager *m) {
+        for (KeptCall *k = m->kept_calls; k;) {
+                if (!kept_has_session(k)) {
+                        k = k->next;
+                        continue;
+                }
+                user_environments_cancel(k->question);
+                kept_run(k, /* failed= */ false);
+                k = m->kept_calls;
+        }
+}
+
+static void on_environments(EnvironmentSet *set, void *userdata) {
+        KeptCall *k = userdata;
+        Manager *m = k->manager;
+
+        k->call.environments = set;
+        kept_run(k, !set);
+        run_in_new_sessions(m);
 }
 
 int api_refuse_questions(VarlinkLink *link) {
@@ -48,7 +89,7 @@ int api_refuse_questions(VarlinkLink *link) {
 
 int api_ask_environments(const RunCall *call, Manager *m, EnvironmentsHandler again) {
         const PeerCred *peer = varlink_link_peer(call->link);
-        KeptCall *k;
+        KeptCall *k, **end;
         int r;
 
         if (!user_environments_possible(m->user_environments, peer->uid))
@@ -59,6 +100,9 @@ int api_ask_environments(const RunCall *call, Manager *m, EnvironmentsHandler ag
         *k = (KeptCall){ .call = *call, .manager = m, .again = again };
         (void) varlink_link_ref(call->link);
         (void) json_object_get(call->parameters);
+        for (end = &m->kept_calls; *end; end = &(*end)->next)
+                ;
+        *end = k;
         r = user_environments_ask(m->user_environments, peer, manager_environments(m), on_environments, k,
                                   &k->question);
         if (r >= 0) {

@@ -24,6 +24,7 @@
 #include "daemon/user-environments.h"
 #include "lib/varlink-server.h"
 
+typedef struct KeptCall KeptCall;
 typedef struct KeptWait KeptWait;
 typedef struct SnapshotLookup SnapshotLookup;
 
@@ -46,6 +47,7 @@ struct Manager {
         bool adoptable; /* sessions can outlive a crash of this process */
         KeptWait *kept_waits;           /* api-wait.c */
         SnapshotLookup *lookups;        /* api-lookup.c */
+        KeptCall *kept_calls;           /* api-environments.c */
         sd_event_source *attach_source; /* enabled when a session that was taken over has answered, or is lost */
         User *users;
         Session *sessions, *sessions_last; /* oldest first */

@@ -148,6 +148,24 @@ def test_order_of_a_session(d, home):
         link.close()
 
 
+def test_a_call_is_not_overtaken(fake, home, programs):
+    """It asks for environments while another one makes its session, and one more comes then."""
+    root, directory = home(0)
+    root.drop(directory, "mine")
+    fifo = os.path.join(root.root, "fifo")
+    os.mkfifo(fifo)
+    d = fake(f"#!/bin/sh\n: <{fifo}\nexec {os.path.join(programs, 'sandbox-environments')} \"$@\"\n", directory)
+    first, second = (d.begin(f"echo {i}; x=${{x}}{i}", "s", "mine") for i in range(2))
+    d.call("GetVersion")        # both have been read by now
+    os.close(os.open(fifo, os.O_WRONLY))        # one question is answered, and no other
+    assert first.answer()["stdout"] == "0\n"
+    assert d.run("x=${x}2", "s", "mine")["exit_code"] == 0
+    assert second.answer()["stdout"] == "1\n"
+    assert d.run("echo $x", "s", "mine")["stdout"] == "012\n"
+    for link in (first, second):
+        link.close()
+
+
 def test_snapshots(d, home):
     root, directory = home(0)
     link = root.drop(directory, "mine")
@@ -178,7 +196,7 @@ def test_expansion(programs):
 def fake(start, programs, place):
     """A daemon whose sandbox-environments is a script."""
     with contextlib.ExitStack() as stack:
-        def make(text):
+        def make(text, directory="/u/%U"):
             path = stack.enter_context(removed(public_directory()))
             for program in PROGRAMS:
                 shutil.copy(os.path.join(programs, program), path)
@@ -187,7 +205,7 @@ def fake(start, programs, place):
             else:
                 with open(os.path.join(path, "sandbox-environments"), "w", encoding="utf-8") as f:
                     f.write(text)
-            return start({"environment_dirs": [], "user_environment_dirs": ["/u/%U"]}, programs=path)
+            return start({"environment_dirs": [], "user_environment_dirs": [directory]}, programs=path)
         yield make
 
 
