@@ -74,12 +74,18 @@ static int refuse_missing(RestoreCall *c) {
 }
 
 static int make_session(RestoreCall *c, const SnapshotInfo *info, const Environment *e, const char *project) {
-        Limits limits = api_environment_limits(c->manager->config, e);
+        const Config *config = c->manager->config;
+        const Limits asked = api_environment_limits(config, e);
+        _cleanup_free_ char *notice = NULL;
+        Limits limits;
         char key[SNAPSHOT_KEY_LENGTH + 1];
         bool newest = !c->snapshot && !streq_ptr(c->session, info->session);
         Session *s;
         int r;
 
+        r = limits_apply(&asked, &config->max, /* ask= */ NULL, &limits, &notice);
+        if (r < 0)
+                return r;
         r = api_check_caps(c->link, c->manager, &limits);
         if (r != 0)
                 return MIN(r, 0);
@@ -88,7 +94,7 @@ static int make_session(RestoreCall *c, const SnapshotInfo *info, const Environm
                                         .peer = varlink_link_peer(c->link),
                                         .name = c->name,
                                         .project = project,
-                                        .project_mode = api_project_mode(c->manager->config, e, c->project_mode),
+                                        .project_mode = api_project_mode(config, e, c->project_mode),
                                         .environment = e,
                                         .limits = limits,
                         },

@@ -135,8 +135,11 @@ static int run_start(VarlinkLink *link, const Manager *m, const RunParameters *p
 }
 
 int api_run(const RunCall *call, Manager *m) {
+        /* The catalog may have others at the next look; what is chosen is borrowed from these. */
+        _cleanup_(environment_set_unrefp) EnvironmentSet *set =
+                        environment_set_ref(call->environments ?: environment_catalog_look(m->environments));
         _cleanup_(run_target_done) RunTarget target = {};
-        RunParameters p = { .answer_after_ms = UINT64_MAX, .call = call };
+        RunParameters p = { .answer_after_ms = UINT64_MAX, .call = call, .environments = environment_set_table(set) };
         VarlinkLink *link = call->link;
         int r;
 

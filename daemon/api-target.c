@@ -108,23 +108,19 @@ static int describe_unrestored(const SnapshotFound *f, const RunParameters *p, c
         return 0;
 }
 
-static const EnvironmentTable *environments_of(const Manager *m, const RunParameters *p) {
-        return p->call->environments ? environment_set_table(p->call->environments) : manager_environments(m);
-}
-
 /* Whether it is not known yet if the caller has the environment that is needed: what was saved had it, or it is asked
  * for. */
-static bool is_unknown(const Manager *m, const RunParameters *p, const SnapshotFound *f, int chosen) {
+static bool is_unknown(const RunParameters *p, const SnapshotFound *f, int chosen) {
         if (p->call->environments)
                 return false;
         return chosen == CHOICE_E_NO_ENVIRONMENT ||
-                (f->exists && !f->closed && !environment_table_find(manager_environments(m), f->info.environment));
+                (f->exists && !f->closed && !environment_table_find(p->environments, f->info.environment));
 }
 
 /* What is restored has the environment that it had; who asks for another one gets that, and nothing else. */
-static int choose_restored(const Manager *m, const RunParameters *p, const SnapshotFound *f, EnvironmentChoice *choice,
+static int choose_restored(const RunParameters *p, const SnapshotFound *f, EnvironmentChoice *choice,
                            RunTarget *ret) {
-        const Environment *e = environment_table_find(environments_of(m, p), f->info.environment);
+        const Environment *e = environment_table_find(p->environments, f->info.environment);
         int r;
 
         if (f->closed)
@@ -143,13 +139,13 @@ static int choose_restored(const Manager *m, const RunParameters *p, const Snaps
 }
 
 /* 0; positive: a ChoiceError; negative errno. */
-static int choose_new(const Manager *m, const RunParameters *p, const SnapshotFound *f, EnvironmentChoice *choice,
+static int choose_new(const RunParameters *p, const SnapshotFound *f, EnvironmentChoice *choice,
                       RunTarget *ret) {
-        int r = f->exists ? choose_restored(m, p, f, choice, ret) : 0;
+        int r = f->exists ? choose_restored(p, f, choice, ret) : 0;
 
         if (r != 0 || ret->restore)
                 return r;
-        return environment_choose_new(environments_of(m, p), p->environment, p->interpreter, !!p->session, choice);
+        return environment_choose_new(p->environments, p->environment, p->interpreter, !!p->session, choice);
 }
 
 static int refuse_stopping(VarlinkLink *link) {
@@ -181,8 +177,8 @@ static int run_in_new_session(VarlinkLink *link, Manager *m, const RunParameters
                         return r;
         }
 
-        r = choose_new(m, p, &found, &choice, ret);
-        if (r >= 0 && is_unknown(m, p, &found, r)) {
+        r = choose_new(p, &found, &choice, ret);
+        if (r >= 0 && is_unknown(p, &found, r)) {
                 int k = api_ask_environments(p->call, m, api_run);
 
                 if (k != 0)

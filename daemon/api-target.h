@@ -12,6 +12,8 @@ typedef struct RunParameters {
         uint64_t timeout_ms, memory_mb, answer_after_ms;
         double cpus;
         const RunCall *call; /* to be looked at again later */
+        /* Those of all, or with the caller's; the same as long as the call is looked at. */
+        const EnvironmentTable *environments;
 } RunParameters;
 
 /* Where a turn will run, and what of the request was changed. */

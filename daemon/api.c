@@ -209,6 +209,10 @@ const char *api_project_fault(const char *project, const char *mode, const char 
 ProjectMode api_project_mode(const Config *c, const Environment *e, const char *asked) {
         ProjectMode allowed = e->project >= 0 ? e->project : c->project;
 
+        /* What somebody says of an environment of his own is no consent of the administrator's. */
+        if (e->is_users)
+                allowed = MIN(allowed, c->project);
+
         return asked ? MIN(project_mode_from_string(asked), allowed) : PROJECT_NONE;
 }
 

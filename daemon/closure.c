@@ -21,9 +21,10 @@
 /* What Nix allows in a name. */
 #define NAME_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-._?="
 
-/* A jail has these itself: no store is one of them, above or below one. */
+/* A jail has these itself, or must have nothing of the host's in them: no store is one of them, above or below one. */
 static const char *const taken_table[] = {
-        "/bin", "/dev", "/etc", "/proc", PROJECT_MOUNT, "/sys", "/usr/bin", "/var/tmp", "/workspace",
+        "/bin", "/dev",  "/etc", "/home",    "/proc",    PROJECT_MOUNT,
+        "/root", "/run", "/sys", "/usr/bin", "/var/tmp", "/workspace",
 };
 
 static bool is_below(const char *path, const char *directory) {

@@ -93,7 +93,7 @@ static int take_closure(const ConfigReader *r, const Artifact *a, Environment *e
         if (!a->closure_path || !a->closure)
                 return config_error(r, &place, "was not read");
         e->closure_path = strdup(a->closure_path);
-        e->source = strdup(a->path);
+        e->source = utf8_repair(a->path); /* which is shown, and not opened again */
         if (!e->closure_path || !e->source)
                 return -ENOMEM;
         e->programs = a->programs;

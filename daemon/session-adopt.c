@@ -204,7 +204,7 @@ static int session_take_record(Session *s, SessionRecord *record) {
         return 0;
 }
 
-/* In the place of an artifact that is gone or another one now, or that is a user's, which nobody has read yet: no
+/* In the place of an environment that is gone or another one now, or that is a user's, which nobody has read yet: no
  * jail is made of it, and a session that lives needs no more. */
 static const Environment *stand_in(const SessionRecord *record) {
         const SessionRecordArtifact *a = &record->artifact;
@@ -213,8 +213,7 @@ static const Environment *stand_in(const SessionRecord *record) {
         e = environment_new(record->environment, /* description= */ NULL);
         if (!e)
                 return NULL;
-        e->source = strdup(a->source);
-        if (!e->source)
+        if (a->source && !(e->source = strdup(a->source)))
                 return NULL;
         e->is_users = a->is_users;
         for (size_t i = 0; i < a->n_interpreters; i++)
@@ -229,7 +228,9 @@ static const Environment *find_environment(Manager *m, const SessionRecord *reco
         const char *source = record->artifact.source;
 
         *ret_gone = source && !record->artifact.is_users && (!e || !streq_ptr(environment_origin(e), source));
-        if (source && (*ret_gone || record->artifact.is_users)) {
+        /* What the configuration does not have any more ends; what has an artifact in its place now does not. */
+        if (*ret_gone || record->artifact.is_users ||
+            (!source && e && environment_origin(e) && record->artifact.n_interpreters > 0)) {
                 *reterr_why = "memory is short";
                 return stand_in(record);
         }

@@ -14,8 +14,6 @@
 #define KEEP_DELAY_USEC (2 * USEC_PER_SEC)
 
 static void record_artifact(const Environment *e, SessionRecordArtifact *ret) {
-        if (!environment_origin(e))
-                return;
         *ret = (SessionRecordArtifact){
                 .source = environment_origin(e),
                 .is_users = e->is_users,

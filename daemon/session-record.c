@@ -115,7 +115,7 @@ int session_record_to_json(const SessionRecord *r, json_object **ret) {
             json_put_string(o, "project_mode", project_mode_to_string(r->project_mode)) < 0 ||
             json_put_string(o, "name", r->name) < 0 ||
             json_put_string(o, "environment", r->environment) < 0 ||
-            (r->artifact.source && put_artifact(o, &r->artifact) < 0) ||
+            (r->artifact.n_interpreters > 0 && put_artifact(o, &r->artifact) < 0) ||
             put_object(o, "limits", limits_table, &r->limits) < 0 ||
             (r->bounds.lifetime_usec > 0 && put_object(o, "bounds", bounds_table, &r->bounds) < 0) ||
             json_put_uint(o, "workspace_mb", r->workspace_mb) < 0 ||
@@ -204,7 +204,7 @@ static int parse_artifact(json_object *o, SessionRecordArtifact *ret) {
                 json_object *interpreters;
         } p = {};
         static const JsonField table[] = {
-                { "source", JSON_KIND_STRING, offsetof(typeof(p), artifact.source), JSON_MANDATORY },
+                { "source", JSON_KIND_STRING, offsetof(typeof(p), artifact.source) },
                 { "is_users", JSON_KIND_BOOL, offsetof(typeof(p), artifact.is_users), JSON_MANDATORY },
                 { "interpreters", JSON_KIND_ARRAY, offsetof(typeof(p), interpreters), JSON_MANDATORY },
                 {},

@@ -26,12 +26,12 @@ typedef struct SessionRecordTurn {
         JsonBytes notice; /* what its reply was to say already */
 } SessionRecordTurn;
 
-/* Of an environment that is not of the host: what a session that lives needs of it, where it is gone. */
+/* What a session that lives needs of its environment, where that is gone, or another one has its name. */
 typedef struct SessionRecordArtifact {
         const char *source; /* environment_origin(); NULL: the environment is of the host */
         bool is_users;      /* found in a directory of the user's own */
         Interpreter interpreters[_INTERPRETER_MAX];
-        size_t n_interpreters;
+        size_t n_interpreters; /* 0: a daemon wrote it that did not say so of the host's */
 } SessionRecordArtifact;
 
 /* Strings are borrowed: from a living session, or, once parsed, from the record's own json. */

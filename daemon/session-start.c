@@ -78,6 +78,10 @@ static const char *start_advice(const char *text) {
                   " User namespaces are restricted here: as root, check sysctl user.max_user_namespaces, set "
                   "kernel.unprivileged_userns_clone=1 or kernel.apparmor_restrict_unprivileged_userns=0, or allow "
                   "bwrap and what it executes in an AppArmor profile." },
+                { "Cannot cover the store",
+                  " User namespaces are restricted here (AppArmor): as root, set "
+                  "kernel.apparmor_restrict_unprivileged_userns=0, or allow bwrap and what it executes in an AppArmor "
+                  "profile." },
                 { "show the store path",
                   " The session's user cannot see all that the environment is made of, or it was removed: build the "
                   "environment again, and keep it from being collected as garbage (a GC root)." },

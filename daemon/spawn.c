@@ -29,7 +29,7 @@ static int spawn_check(const SpawnContext *c, const SpawnRequest *request, char 
                                      "apt install bubblewrap) and start sandboxd again.");
                 return -ENOENT;
         }
-        if (request->environment->root && !request->environment->closure) {
+        if (environment_origin(request->environment) && !request->environment->closure) {
                 *reterr_why = strdup("The environment is that of an earlier sandboxd.");
                 return -ESTALE;
         }

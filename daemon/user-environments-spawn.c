@@ -19,10 +19,14 @@
 #include <unistd.h>
 
 #include "daemon/environment.h"
+#include "daemon/shortage.h"
+#include "daemon/user-environments.h"
 #include "lib/process.h"
 
 #define MEMORY_MAX (256 * MIB)
 #define CPU_SECONDS_MAX 5U
+/* By then nobody waits for it any more. */
+#define SECONDS_MAX ((unsigned) (USER_ENVIRONMENTS_USEC / USEC_PER_SEC) + 1)
 
 #define ARGUMENTS_MAX (CONFIG_DIRECTORIES_MAX + 32U)
 
@@ -84,6 +88,8 @@ _noreturn_ static void child_run(Child *c) {
         child_limit(c, RLIMIT_CORE, 0);
         child_limit(c, RLIMIT_AS, MEMORY_MAX);
         child_limit(c, RLIMIT_CPU, CPU_SECONDS_MAX);
+        /* It ends by that signal even in a file system that does not answer, whoever may send it others. */
+        (void) alarm(SECONDS_MAX);
         child_become_user(c);
         (void) execve(c->program, (char *const *) c->argv, empty_environment);
         child_fail(c);
@@ -120,7 +126,7 @@ static int run_child(Child *c, int *ret_pidfd) {
                 r = *ret_pidfd = pidfd_open_pid(pid);
         if (r < 0) {
                 (void) kill(pid, SIGKILL);
-                (void) waitpid(pid, NULL, 0);
+                (void) waitpid(pid, NULL, c->error ? 0 : WNOHANG); /* which would block where it may not be killed */
         }
         return MIN(r, 0);
 }
@@ -131,6 +137,8 @@ int user_environments_spawn(const char *program, const ConfigDirectories *direct
         _cleanup_close_ int result_fd = -EBADF, child_fd = -EBADF;
         int p[2], r;
 
+        if (descriptors_are_scarce())
+                return -EMFILE;
         if (pipe2(p, O_CLOEXEC) < 0)
                 return -errno;
         result_fd = p[0];

@@ -19,6 +19,8 @@
 /* The closures of some directories, with what JSON adds to them. */
 #define RESULT_MAX (6 * MIB)
 #define RESULT_READ (64 * KIB)
+/* More than there are in the largest. */
+#define RESULT_VALUES_MAX 32768U
 
 static_assert(CONFIG_DIRECTORIES_MAX == ARTIFACT_DIRECTORIES_MAX, "what is asked for can be answered");
 
@@ -78,7 +80,7 @@ static int set_of_result(const UserEnvironmentsQuestion *q, EnvironmentSet **ret
         size_t n;
         int r;
 
-        r = json_parse(buffer_data(&q->result), buffer_size(&q->result), &o, NULL);
+        r = json_parse_bounded(buffer_data(&q->result), buffer_size(&q->result), RESULT_VALUES_MAX, &o);
         if (r >= 0)
                 r = artifact_directories_from_json(o, directories, &n);
         if (r < 0)
@@ -131,10 +133,12 @@ static int read_result(UserEnvironmentsQuestion *q) {
         return n > 0;
 }
 
-/* It may not be able to end: nobody waits for that. */
+/* As a service the daemon may not kill what is another user's: then it ends by itself, with its pipe, or by the time
+ * that it has. It may not be able to end: nobody waits for that. */
 static void question_kill(UserEnvironmentsQuestion *q, const char *why) {
         q->killed = true;
         q->result_source = sd_event_source_disable_unref(q->result_source);
+        q->result_fd = safe_close(q->result_fd);
         (void) pidfd_kill(q->pidfd, SIGKILL);
         question_answer(q, why);
 }
@@ -212,8 +216,8 @@ static void question_start(UserEnvironmentsQuestion *q) {
         q->result_fd = spawned.result_fd;
         r = question_watch(q);
         if (r < 0) {
+                /* Waiting could block, so what is left of it is reaped with us. */
                 (void) pidfd_kill(q->pidfd, SIGKILL);
-                (void) waitid(P_PIDFD, (id_t) q->pidfd, &(siginfo_t){}, WEXITED);
                 question_over(q, "sandbox-environments could not be started");
         }
 }

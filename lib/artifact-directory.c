@@ -36,12 +36,16 @@ static bool stamp_equal(const FileStamp *a, const FileStamp *b) {
                 time_equal(&a->modified, &b->modified) && time_equal(&a->changed, &b->changed);
 }
 
-static bool stamp_is_current(const FileStamp *stamp, const char *path, int flags) {
-        struct stat st = {};
-        FileStamp now = {};
+/* Before it is opened, which may fail; what changes meanwhile has another one later. */
+static FileStamp stamp_take(int dir_fd, const char *path, int flags) {
+        struct stat st;
 
-        if (path && fstatat(AT_FDCWD, path, &st, flags) >= 0)
-                now = stamp_of(&st);
+        return fstatat(dir_fd, path, &st, flags) >= 0 ? stamp_of(&st) : (FileStamp){};
+}
+
+static bool stamp_is_current(const FileStamp *stamp, const char *path, int flags) {
+        const FileStamp now = path ? stamp_take(AT_FDCWD, path, flags) : (FileStamp){};
+
         return stamp_equal(stamp, &now);
 }
 
@@ -72,7 +76,7 @@ typedef struct Reading {
         size_t max;
 } Reading;
 
-/* 0: it was read; 1: *ret_reason says why not; -ENOMEM. The stamp is filled as far as it got. */
+/* 0: it was read; 1: *ret_reason says why not; -ENOMEM. */
 static int read_file(const Reading *f, FileStamp *ret_stamp, char **ret, size_t *ret_size, char **ret_reason) {
         _cleanup_close_ int fd = -EBADF;
         _cleanup_free_ char *text = NULL;
@@ -81,10 +85,10 @@ static int read_file(const Reading *f, FileStamp *ret_stamp, char **ret, size_t 
         size_t size;
         int r;
 
+        *ret_stamp = stamp_take(f->dir_fd, f->path, 0);
         fd = openat(f->dir_fd, f->path, O_PATH | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &st) < 0)
                 return say_errno(ret_reason, f->what, errno);
-        *ret_stamp = stamp_of(&st);
         if (!S_ISREG(st.st_mode))
                 return text_explain(1, ret_reason, "%s is not a regular file", f->what);
         r = check_owner(&st, f->what, ret_reason);
@@ -162,12 +166,11 @@ static int take_paths(Artifact *a) {
 
 static void find_programs(Artifact *a, const char *const *programs) {
         _cleanup_close_ int fd = -EBADF;
-        struct stat st;
 
+        a->stamps[ARTIFACT_PART_PROGRAMS] = stamp_take(AT_FDCWD, a->bin, 0);
         fd = open(a->bin, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0 || fstat(fd, &st) < 0)
+        if (fd < 0)
                 return;
-        a->stamps[ARTIFACT_PART_PROGRAMS] = stamp_of(&st);
         for (unsigned i = 0; programs[i]; i++)
                 if (faccessat(fd, programs[i], X_OK, 0) >= 0)
                         a->programs |= 1U << i;
@@ -180,11 +183,19 @@ static int read_closure(Artifact *a, size_t *total_left) {
                 .what = "the file that \"closure\" names",
                 .max = MIN(ARTIFACT_CLOSURE_MAX, *total_left),
         };
+        off_t size;
         int r;
 
         r = read_file(&file, &a->stamps[ARTIFACT_PART_CLOSURE], &a->closure, &a->closure_size, &a->reason);
+        size = a->stamps[ARTIFACT_PART_CLOSURE].size;
         if (r == 0)
                 *total_left -= a->closure_size;
+        /* It could be read, were it the only one. */
+        if (r == 1 && size > (off_t) file.max && size <= (off_t) ARTIFACT_CLOSURE_MAX) {
+                a->reason = mfree(a->reason);
+                return text_explain(1, &a->reason, "the closures in this directory are larger together than what is "
+                                    "read of one: remove some, or use another directory");
+        }
         return r;
 }
 
@@ -194,12 +205,11 @@ static int read_parts(Artifact *a, const char *const *programs, size_t *total_le
         struct stat st;
         int r;
 
-        if (lstat(a->path, &st) >= 0)
-                a->stamps[ARTIFACT_PART_ENTRY] = stamp_of(&st);
+        a->stamps[ARTIFACT_PART_ENTRY] = stamp_take(AT_FDCWD, a->path, AT_SYMLINK_NOFOLLOW);
+        a->stamps[ARTIFACT_PART_DIRECTORY] = stamp_take(AT_FDCWD, a->path, 0);
         fd = open(a->path, O_PATH | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &st) < 0)
                 return say_errno(&a->reason, "it", errno);
-        a->stamps[ARTIFACT_PART_DIRECTORY] = stamp_of(&st);
         if (!S_ISDIR(st.st_mode))
                 return text_explain(1, &a->reason, "it is not a directory");
         r = check_owner(&st, "it", &a->reason);
@@ -275,15 +285,14 @@ static int read_directory(ArtifactDirectory *d) {
         struct stat st;
         int fd, r;
 
+        d->stamp = stamp_take(AT_FDCWD, d->path, 0);
         fd = open(d->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK | O_CLOEXEC);
         if (fd < 0)
                 return errno == ENOENT ? 0 : say_errno(&d->reason, "it", errno);
         if (fstat(fd, &st) < 0)
                 r = say_errno(&d->reason, "it", errno);
-        else {
-                d->stamp = stamp_of(&st);
+        else
                 r = check_owner(&st, "it", &d->reason);
-        }
         if (r != 0) {
                 (void) safe_close(fd);
                 return r;

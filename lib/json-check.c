@@ -15,6 +15,7 @@ typedef struct Cursor {
         const char *p;
         const char *end;
         size_t members;
+        size_t values;          /* at most: what opens something may be empty */
         bool after_comma;
 } Cursor;
 
@@ -142,6 +143,9 @@ static bool check_token(Cursor *c) {
         case '{':
         case '[':
         case ',':
+                c->values++;
+                c->p++;
+                return true;
         case ' ':
         case '\t':
         case '\n':
@@ -153,11 +157,11 @@ static bool check_token(Cursor *c) {
         }
 }
 
-int json_check_tokens(const char *data, size_t size, size_t *ret_members, size_t *reterr_offset) {
+int json_check_tokens(const char *data, size_t size, size_t max_values, size_t *ret_members, size_t *reterr_offset) {
         Cursor c = { .p = data, .end = data + size };
 
         while (c.p < c.end)
-                if (!check_token(&c)) {
+                if (!check_token(&c) || c.values > max_values) {
                         *reterr_offset = (size_t) (c.p - data);
                         return -EBADMSG;
                 }

@@ -94,7 +94,7 @@ static int tokener_run(const char *data, size_t size, json_object **ret, size_t 
         return 0;
 }
 
-int json_parse(const char *data, size_t size, json_object **ret, size_t *reterr_offset) {
+static int parse(const char *data, size_t size, size_t max_values, json_object **ret, size_t *reterr_offset) {
         _cleanup_json_ json_object *o = NULL;
         size_t expected, members = 0, offset = 0;
         int r;
@@ -102,7 +102,7 @@ int json_parse(const char *data, size_t size, json_object **ret, size_t *reterr_
         if (size > INT_MAX || !utf8_is_valid(data, size, &offset))
                 r = -EBADMSG;
         else
-                r = json_check_tokens(data, size, &expected, &offset);
+                r = json_check_tokens(data, size, max_values, &expected, &offset);
         if (r >= 0)
                 r = tokener_run(data, size, &o, &offset);
         if (r >= 0 && (!tree_count_members(o, &members) || members != expected)) {
@@ -117,6 +117,14 @@ int json_parse(const char *data, size_t size, json_object **ret, size_t *reterr_
 
         *ret = TAKE_PTR(o);
         return 0;
+}
+
+int json_parse(const char *data, size_t size, json_object **ret, size_t *reterr_offset) {
+        return parse(data, size, SIZE_MAX, ret, reterr_offset);
+}
+
+int json_parse_bounded(const char *data, size_t size, size_t max_values, json_object **ret) {
+        return parse(data, size, max_values, ret, /* reterr_offset= */ NULL);
 }
 
 int json_parse_with_comments(const char *data, size_t size, json_object **ret, size_t *reterr_offset) {

@@ -26,6 +26,10 @@ static inline void json_object_putp(json_object **o) {
  */
 int json_parse(const char *data, size_t size, json_object **ret, size_t *reterr_offset);
 
+/* The same of text with at most so many values: where it may be long because of its strings, and each value takes many
+ * times the memory of its two bytes. */
+int json_parse_bounded(const char *data, size_t size, size_t max_values, json_object **ret);
+
 /* The same for text with C and C++ style comments (the configuration file). */
 int json_parse_with_comments(const char *data, size_t size, json_object **ret, size_t *reterr_offset);
 

@@ -167,6 +167,19 @@ def test_nothing_is_read_where_nothing_has_changed(found, place):
     wait_for(lambda: not opened())
 
 
+def test_restored_while_artifacts_change(start, place):
+    """What a call has chosen stays while it is looked at, though each look may find others; freed memory is garbage here."""
+    directory = place.directory()
+    d = start({"environment_dirs": [directory], "session": {"idle_timeout_seconds": 1}}, env={"MALLOC_PERTURB_": "165"})
+    link = place.drop(directory, "tools")
+    assert d.run("x=1", "s", "tools")["exit_code"] == 0
+    wait_for(lambda: not d.call("List")["sessions"])
+    os.utime(os.path.realpath(link))
+    os.utime(directory)
+    reply = d.run("echo $x", "s", None)
+    assert (reply["stdout"], reply["session_state"], reply["environment"]) == ("1\n", "restored", "tools")
+
+
 def test_precedence(start, place):
     first, second = place.directory("first"), place.directory("second")
     d = start({"environment_dirs": [first, second], "environments": {"mine": {"interpreters": ["bash"], "memory_mb": 256}}})
@@ -277,6 +290,8 @@ def test_names_of_any_bytes(found, place):
         os.mkdir(os.path.join(os.fsencode(directory), name))
     listed = broken(d)
     assert len(listed) == 3 and set(listed.values()) == {"environment.json is not there"}
+    os.symlink(place.make("tools"), os.path.join(os.fsencode(directory), b"good\xff"))
+    assert environments(d)["tools"]["source"] == f"{directory}/good\ufffd" and runs(d, "tools")
     done = d.ctl("envs")
     assert done.returncode == 0 and "\x1b" not in done.stdout and "\x1b" not in d.log()
 
@@ -369,6 +384,18 @@ def test_environment_that_became_another_while_the_daemon_was_away(service, plac
     d.restart()
     assert d.run("echo $y", "b", "tools")["stdout"] == "1\n"
     assert d.refused("Run", code="1", session="b", project=d.project, interpreter="python").name == "NoSuchInterpreter"
+
+
+def test_artifact_in_the_place_of_what_is_built_in(service, place):
+    """A session of the machine's programs stays one."""
+    d, directory = service
+    need_cgroups(d, "freezer")
+    d.run("z=1", "c", "default", interpreter="bash")
+    place.drop(directory, "default", interpreters=["bash"])
+    for _ in range(2):
+        d.restart()
+        assert d.run("echo $z", "c", "default", interpreter="bash")["stdout"] == "1\n"
+        assert d.show("c")["interpreters"] == ["python", "bash", "node"] and "is gone" not in d.log()
 
 
 def test_reload_with_other_directories(start, place):

@@ -16,7 +16,7 @@ from managerlib import Service
 from test_environments import shim
 from test_lifecycle import need_cgroups
 
-ALICE, BOB = 4711, 4712
+ALICE, BOB, SERVICE = 4711, 4712, 991
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root")
 
 LIST = "print(json.dumps(Link(sys.argv[1]).call('Environments')))"
@@ -166,6 +166,22 @@ def test_a_call_is_not_overtaken(fake, home, programs):
         link.close()
 
 
+def test_no_more_than_the_administrator_allows(start, place, home):
+    """Of limits and of the project, whether a session is made or restored."""
+    root, directory = home(0)
+    d = start({"environment_dirs": [], "user_environment_dirs": [f"{place.root}/user-%U"], "defaults": {"project": "none"},
+               "max": {"memory_mb": 600, "cpus": 1, "timeout_seconds": 60, "disk_mb": 100}})
+    root.drop(directory, "mine", memory_mb=5000, cpus=8, timeout_seconds=10000, disk_mb=5000, project="read-write")
+
+    def granted(session):
+        s = d.show(session)
+        return s["memory_mb"], s["cpus"], s["timeout_seconds"], s["workspace_mb"], s["project_mode"]
+    d.run("x=1", "s", "mine", project_mode="read-write")
+    d.call("Save", session="s", project=d.project)
+    d.call("Restore", session="s", name="t", project=d.project, project_mode="read-write")
+    assert granted("s") == granted("t") == (600, 1, 60, 100, "none")
+
+
 def test_snapshots(d, home):
     root, directory = home(0)
     link = root.drop(directory, "mine")
@@ -196,7 +212,7 @@ def test_expansion(programs):
 def fake(start, programs, place):
     """A daemon whose sandbox-environments is a script."""
     with contextlib.ExitStack() as stack:
-        def make(text, directory="/u/%U"):
+        def make(text, directory="/u/%U", **more):
             path = stack.enter_context(removed(public_directory()))
             for program in PROGRAMS:
                 shutil.copy(os.path.join(programs, program), path)
@@ -205,7 +221,7 @@ def fake(start, programs, place):
             else:
                 with open(os.path.join(path, "sandbox-environments"), "w", encoding="utf-8") as f:
                     f.write(text)
-            return start({"environment_dirs": [], "user_environment_dirs": [directory]}, programs=path)
+            return start({"environment_dirs": [], "user_environment_dirs": [directory]}, programs=path, **more)
         yield make
 
 
@@ -288,8 +304,32 @@ def test_who_leaves_and_who_asks_too_much(fake):
     assert [link.receive()["error"] for link in refused] == ["io.nixsandbox.LimitExceeded"]
     for link in links:
         link.close()
-    wait_for(lambda: not [p for p in os.listdir("/proc") if p.isdigit() and parent(p) == d.pid])
+    wait_for(lambda: not children(d))
     assert d.run("echo ran")["stdout"] == "ran\n"
+
+
+@pytest.mark.parametrize("text, most", [
+    ("os.write(1, b'x' * 200_000)", 3),
+    ("time.sleep(1000)", 9)], ids=["writes", "hangs"])
+def test_process_that_the_service_may_not_kill(fake, text, most):
+    """The service has no right to end what is another user's: it ends with its pipe, and in any case in time."""
+    only = "-all,+setuid,+setgid"
+    with removed(public_directory()) as root:
+        os.chown(root, SERVICE, SERVICE)
+        d = fake(f"#!/usr/bin/python3\nimport os, time\ntime.sleep(0.3)\n{text}\n", root=root,
+                 wrapper=["setpriv", "--reuid", str(SERVICE), "--regid", str(SERVICE), "--clear-groups", "--inh-caps", only,
+                          "--ambient-caps", only, "--bounding-set", only])
+        link = d.link()
+        link.send("Environments")
+        wait_for(lambda: children(d))
+        link.close()
+        begun = time.monotonic()
+        wait_for(lambda: not children(d))
+        assert time.monotonic() - begun < most
+
+
+def children(d):
+    return [p for p in os.listdir("/proc") if p.isdigit() and parent(p) == d.pid]
 
 
 def parent(pid):
@@ -303,7 +343,7 @@ def test_daemon_ends_while_one_runs(fake):
     d = fake("#!/bin/sh\nexec sleep 1000\n")
     link = d.link()
     link.send("Environments")
-    wait_for(lambda: [p for p in os.listdir("/proc") if p.isdigit() and parent(p) == d.pid])
+    wait_for(lambda: children(d))
     assert d.end() == 0
     link.close()
 

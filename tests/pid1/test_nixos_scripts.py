@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "nix"))
 # pylint: disable=wrong-import-position
 from recorder import Recorder  # noqa: E402
 
-PROGRAMS, STORE = "/run/nixos-programs", "/run/nixos-store"
+PROGRAMS, STORE = "/run/nixos-programs", "/var/lib/nixos-store"
 ARTIFACTS = "/etc/nix-sandbox/environments.d"
 SPECIALISATION = "/run/booted-system/specialisation/{}/bin/switch-to-configuration"
 # What a machine with the controllers of cgroup v2 answers.

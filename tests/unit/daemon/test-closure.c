@@ -75,7 +75,8 @@ Test(closure, stores) {
 Test(closure, taken_stores) {
         static const char *const taken[] = { "/usr",     "/tmp",          "/etc",       "/etc/x", "/proc/1", "/dev/shm",
                                              "/usr/bin", "/workspace/s",  "/project",   "/sys/x", "/bin",    "/var",
-                                             "/nix//s",  "/nix/../store", "/./nix",     "/nix/",  "//nix",   "/var/tmp/x" };
+                                             "/nix//s",  "/nix/../store", "/./nix",     "/nix/",  "//nix",   "/var/tmp/x",
+                                             "/home",    "/home/alice",   "/root",       "/run",   "/run/user/1000" };
 
         for (size_t i = 0; i < ELEMENTSOF(taken); i++) {
                 _cleanup_free_ char *path = NULL, *why = NULL;

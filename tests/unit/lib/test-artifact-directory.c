@@ -221,7 +221,12 @@ Test(artifact_directory, closures_are_bounded_together) {
         free(text);
         look();
         cr_assert_null(d.artifacts[0].reason);
-        cr_assert_not_null(strstr(d.artifacts[1].reason, "is larger than"));
+        cr_assert_not_null(strstr(d.artifacts[1].reason, "are larger together"));
+
+        /* Of a file that is missing it is another. */
+        cr_assert_eq(unlink(in(dir, "x1/paths")), 0);
+        look();
+        cr_assert_not_null(strstr(d.artifacts[1].reason, "is not there"));
 }
 
 Test(artifact_directory, of_others) {
@@ -277,6 +282,28 @@ Test(artifact_directory, many_entries) {
         look();
         cr_assert_eq(d.n_artifacts, ARTIFACTS_MAX);
         cr_assert_not_null(strstr(d.reason, "more than 256 entries"));
+}
+
+/* What cannot be opened, though it is there, does not change all the time. */
+Test(artifact_directory, what_cannot_be_read_has_not_changed) {
+        char text[256];
+
+        (void) snprintf(text, sizeof(text), "{\"root\":\"%s\"}", outside);
+        make(dir, "x", text);
+        put(in(outside, "bin"), "no directory");
+        look();
+        cr_assert(!artifact_directory_changed(&d));
+        cr_assert_eq(unlink(in(outside, "bin")), 0);
+        cr_assert(artifact_directory_changed(&d));
+
+        if (geteuid() != 0) {
+                cr_assert_eq(chmod(dir, 0), 0);
+                look();
+                cr_assert_not_null(d.reason);
+                cr_assert(!artifact_directory_changed(&d));
+                cr_assert_eq(chmod(dir, 0755), 0);
+                cr_assert(artifact_directory_changed(&d));
+        }
 }
 
 Test(artifact_directory, changes_are_seen) {

@@ -69,6 +69,25 @@ Test(json, good_text) {
         }
 }
 
+/* What takes many times its size is refused before it does. */
+Test(json, values_are_counted) {
+        static const struct {
+                const char *text;
+                size_t values;
+        } cases[] = {
+                { "1", 0 }, { "[]", 1 }, { "[1]", 1 }, { "[1,2]", 2 }, { "{\"a\":[[],{}],\"b\":\"[,{\"}", 6 }, { "[\"\\\",[\"]", 1 },
+        };
+
+        for (size_t i = 0; i < ELEMENTSOF(cases); i++) {
+                _cleanup_json_ json_object *o = NULL;
+                const char *text = cases[i].text;
+
+                cr_assert_eq(json_parse_bounded(text, strlen(text), cases[i].values, &o), 0, "%s", text);
+                if (cases[i].values > 0)
+                        cr_assert_eq(json_parse_bounded(text, strlen(text), cases[i].values - 1, &o), -EBADMSG, "%s", text);
+        }
+}
+
 Test(json, bad_text) {
         for (size_t i = 0; i < ELEMENTSOF(bad); i++) {
                 json_object *o = (json_object *) &o;
