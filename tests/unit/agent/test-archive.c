@@ -120,6 +120,7 @@ Test(archive, set_id_bits_are_left_out) {
         make_file("set-id", "", 0755);
         if (chmod("set-id", 04755) < 0) {
                 cr_assert_eq(errno, EPERM);
+                workspace_leave(); /* for what skips, nobody does it */
                 cr_skip_test("no file may have set-id bits here, as in Nix's builds");
         }
         round_trip();
