@@ -2,79 +2,30 @@
 
 /*
  * Descriptors of the child: 0 or 1 is its end of the channel, 2 is our own, 3 takes the result, 4 is the head of a
- * save. What it reads is a jail's: it runs without the daemon's capabilities, and ends with the daemon.
+ * save. What it reads is a jail's.
  */
 
 #include "daemon/snapshot-spawn.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/capability.h>
 #include <stdio.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/process.h"
+#include "daemon/helper-spawn.h"
 
 #define ARGUMENTS_MAX 24
 
 enum {
         CHILD_FD_RESULT = 3,
         CHILD_FD_HEAD,
-        _CHILD_FD_MAX,
 };
 
-/* Sources are moved out of the way of these numbers first. */
-#define CHILD_FD_SAFE 16
-
 typedef struct Child {
-        const char *program;
         char *argv[ARGUMENTS_MAX];
         size_t n_arguments;
-        int fds[_CHILD_FD_MAX]; /* sources; -EBADF: /dev/null */
-        volatile int error;
+        HelperSpawn helper;
 } Child;
-
-/* ---- in the child: system calls only ---- */
-
-_noreturn_ static void child_fail(Child *c) {
-        c->error = errno;
-        _exit(127);
-}
-
-_noreturn_ static void child_run(Child *c) {
-        static char *const empty_environment[] = { NULL };
-        struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-        struct __user_cap_data_struct none[2] = {};
-        int safe[_CHILD_FD_MAX], null_fd;
-
-        null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-        if (null_fd < 0)
-                child_fail(c);
-        for (int i = 0; i < _CHILD_FD_MAX; i++) {
-                safe[i] = fcntl(c->fds[i] >= 0 ? c->fds[i] : null_fd, F_DUPFD, CHILD_FD_SAFE);
-                if (safe[i] < 0)
-                        child_fail(c);
-        }
-        for (int i = 0; i < _CHILD_FD_MAX; i++)
-                if (dup2(safe[i], i) < 0)
-                        child_fail(c);
-        if (syscall(SYS_close_range, _CHILD_FD_MAX, ~0U, 0) < 0)
-                child_fail(c);
-
-        process_reset_signals();
-        (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
-        (void) prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-        (void) prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-        if (syscall(SYS_capset, &header, none) < 0)
-                child_fail(c);
-        (void) execve(c->program, c->argv, empty_environment);
-        child_fail(c);
-}
-
-/* ---- in the daemon ---- */
 
 static int add(Child *c, const char *argument) {
         assert(c->n_arguments < ARGUMENTS_MAX - 1);
@@ -109,7 +60,7 @@ static int build_arguments(Child *c, const char *root, const SnapshotBounds *bou
         };
         int r;
 
-        r = add(c, c->program);
+        r = add(c, c->helper.program);
         if (r >= 0)
                 r = add(c, verbs[request->verb]);
         if (r >= 0)
@@ -144,8 +95,8 @@ static int prepare_head(Child *c, json_object *head) {
                 return -ENOMEM;
         if (size > SNAPSHOT_HEAD_MAX)
                 return -EFBIG;
-        c->fds[CHILD_FD_HEAD] = memfd_new_sealed("snapshot-head", text, size);
-        return MIN(c->fds[CHILD_FD_HEAD], 0);
+        c->helper.fds[CHILD_FD_HEAD] = memfd_new_sealed("snapshot-head", text, size);
+        return MIN(c->helper.fds[CHILD_FD_HEAD], 0);
 }
 
 static int prepare_pipes(Child *c, SnapshotVerb verb, SnapshotSpawned *spawned) {
@@ -154,54 +105,36 @@ static int prepare_pipes(Child *c, SnapshotVerb verb, SnapshotSpawned *spawned) 
         if (pipe2(p, O_CLOEXEC) < 0)
                 return -errno;
         spawned->result_fd = p[0];
-        c->fds[CHILD_FD_RESULT] = p[1];
+        c->helper.fds[CHILD_FD_RESULT] = p[1];
 
         if (verb != SNAPSHOT_SAVE && verb != SNAPSHOT_LOAD)
                 return fd_set_nonblock(spawned->result_fd, true);
         if (pipe2(p, O_CLOEXEC) < 0)
                 return -errno;
         spawned->channel_fd = p[verb == SNAPSHOT_SAVE];
-        c->fds[verb == SNAPSHOT_SAVE ? STDIN_FILENO : STDOUT_FILENO] = p[verb != SNAPSHOT_SAVE];
+        c->helper.fds[verb == SNAPSHOT_SAVE ? STDIN_FILENO : STDOUT_FILENO] = p[verb != SNAPSHOT_SAVE];
         return fd_set_nonblock(spawned->result_fd, true);
-}
-
-static int run_child(Child *c, SnapshotSpawned *spawned) {
-        pid_t pid;
-        int r;
-
-        pid = vfork();
-        if (pid < 0)
-                return -errno;
-        if (pid == 0)
-                child_run(c);
-
-        r = -c->error;
-        if (r == 0)
-                r = spawned->pidfd = pidfd_open_pid(pid);
-        if (r < 0) {
-                (void) kill(pid, SIGKILL);
-                (void) waitpid(pid, NULL, 0);
-        }
-        return MIN(r, 0);
 }
 
 int snapshot_spawn(const char *program, const char *root, const SnapshotBounds *bounds,
                    const SnapshotRequest *request, SnapshotSpawned *ret) {
         SnapshotSpawned spawned = { -EBADF, -EBADF, -EBADF };
-        Child c = { .program = program, .fds = { -EBADF, -EBADF, STDERR_FILENO, -EBADF, -EBADF } };
+        Child c = { .helper = { .program = program, .fds = HELPER_FDS_NONE } };
         int r;
 
+        c.helper.argv = (const char *const *) c.argv;
+        c.helper.fds[STDERR_FILENO] = STDERR_FILENO;
         r = build_arguments(&c, root, bounds, request);
         if (r >= 0)
                 r = prepare_head(&c, request->head);
         if (r >= 0)
                 r = prepare_pipes(&c, request->verb, &spawned);
         if (r >= 0)
-                r = run_child(&c, &spawned);
+                r = helper_spawn(&c.helper, &spawned.pidfd);
 
-        for (int i = 0; i < _CHILD_FD_MAX; i++)
+        for (int i = 0; i < HELPER_FDS_MAX; i++)
                 if (i != STDERR_FILENO)
-                        (void) safe_close(c.fds[i]);
+                        (void) safe_close(c.helper.fds[i]);
         for (size_t i = 0; i < c.n_arguments; i++)
                 free(c.argv[i]);
         if (r < 0) {

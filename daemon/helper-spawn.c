@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+
+/* By vfork(2): the child has the daemon's memory and makes only system calls. */
+
+#include "daemon/helper-spawn.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/process.h"
+
+/* Sources are moved out of the way of the child's numbers first. */
+#define FD_SAFE 16
+
+typedef struct Child {
+        const HelperSpawn *helper;
+        int n_fds;
+        volatile int error;
+} Child;
+
+/* ---- in the child ---- */
+
+_noreturn_ static void child_fail(Child *c) {
+        c->error = errno;
+        _exit(127);
+}
+
+static void child_set_fds(Child *c) {
+        int safe[HELPER_FDS_MAX], null_fd;
+
+        null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (null_fd < 0)
+                child_fail(c);
+        for (int i = 0; i < c->n_fds; i++) {
+                safe[i] = fcntl(c->helper->fds[i] >= 0 ? c->helper->fds[i] : null_fd, F_DUPFD, FD_SAFE);
+                if (safe[i] < 0)
+                        child_fail(c);
+        }
+        for (int i = 0; i < c->n_fds; i++)
+                if (dup2(safe[i], i) < 0)
+                        child_fail(c);
+        if (syscall(SYS_close_range, c->n_fds, ~0U, 0) < 0)
+                child_fail(c);
+}
+
+static void child_limit(Child *c, int resource, rlim_t value) {
+        if (setrlimit(resource, &(struct rlimit){ value, value }) < 0)
+                child_fail(c);
+}
+
+/* Raw system calls: libc's wrappers would signal the daemon's threads, had it any. */
+static void child_become(Child *c, const PeerCred *user) {
+        if (syscall(SYS_setgroups, user->n_groups, user->groups) < 0 ||
+            syscall(SYS_setresgid, user->gid, user->gid, user->gid) < 0 ||
+            syscall(SYS_setresuid, user->uid, user->uid, user->uid) < 0)
+                child_fail(c);
+}
+
+static void child_drop_privileges(Child *c) {
+        struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+        struct __user_cap_data_struct none[2] = {};
+
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+                child_fail(c);
+        if (c->helper->user)
+                child_become(c, c->helper->user);
+        (void) prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+        if (syscall(SYS_capset, &header, none) < 0)
+                child_fail(c);
+}
+
+_noreturn_ static void child_run(Child *c) {
+        static char *const empty_environment[] = { NULL };
+        const HelperSpawn *h = c->helper;
+
+        child_set_fds(c);
+        process_reset_signals();
+        (void) umask(0077);
+        child_limit(c, RLIMIT_CORE, 0);
+        if (h->memory_max > 0)
+                child_limit(c, RLIMIT_AS, h->memory_max);
+        if (h->cpu_seconds_max > 0)
+                child_limit(c, RLIMIT_CPU, h->cpu_seconds_max);
+        /* It ends by that signal even in a file system that does not answer, whoever may send it others. */
+        (void) alarm(h->seconds_max);
+        child_drop_privileges(c);
+        /* Another uid clears this one, and with the next one before it the execve would fail. */
+        (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (h->alone)
+                child_limit(c, RLIMIT_NPROC, 0);
+        (void) execve(h->program, (char *const *) h->argv, empty_environment);
+        child_fail(c);
+}
+
+/* ---- in the daemon ---- */
+
+static int run_child(Child *c, int *ret_pidfd) {
+        pid_t pid;
+        int r;
+
+        pid = vfork();
+        if (pid < 0)
+                return -errno;
+        if (pid == 0)
+                child_run(c);
+
+        r = -c->error;
+        if (r == 0)
+                r = *ret_pidfd = pidfd_open_pid(pid);
+        if (r < 0) {
+                (void) kill(pid, SIGKILL);
+                (void) waitpid(pid, NULL, c->error ? 0 : WNOHANG); /* which would block where it may not be killed */
+        }
+        return MIN(r, 0);
+}
+
+int helper_spawn(const HelperSpawn *h, int *ret_pidfd) {
+        Child c = { .helper = h, .n_fds = HELPER_FDS_MAX };
+
+        /* The three that every program has, and up to the last that it is given. */
+        while (c.n_fds > STDERR_FILENO + 1 && h->fds[c.n_fds - 1] < 0)
+                c.n_fds--;
+        return run_child(&c, ret_pidfd);
+}
