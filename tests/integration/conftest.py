@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from artifactlib import Artifacts
 from daemonlib import BUILD, Daemon, copy_programs, others_reach, public_directory, removed
 
 
@@ -62,3 +63,10 @@ def daemons(stateful):
     yield make
     for d in made:
         d.close()
+
+
+@pytest.fixture
+def place():
+    """A store and directories of artifacts, which every user can get at."""
+    with removed(public_directory()) as path:
+        yield Artifacts(path)

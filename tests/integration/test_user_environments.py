@@ -29,14 +29,6 @@ except VarlinkError as e:
 
 
 @pytest.fixture
-def place():
-    path = public_directory()
-    os.chmod(path, 0o755)
-    yield Artifacts(path)
-    shutil.rmtree(path)
-
-
-@pytest.fixture
 def home(place):
     """home(uid): artifacts of a user, and his directory of them."""
     def make(uid):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""services.nix-sandbox, evaluated with a typed stub of the options of NixOS that it sets."""
+"""services.nix-sandbox: what it makes of its options, and what it refuses."""
 import json
 import os
 import re
@@ -9,39 +9,14 @@ import sys
 
 import pytest
 
-from nixlib import ROOT, quoted
+from modulelib import EVALUATE, FULL, evaluated
+from nixlib import ROOT
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
 # pylint: disable=wrong-import-position
 from daemonlib import Daemon, public_directory, removed  # noqa: E402
 
-EVALUATE = """
-  let
-    pkgs = import <nixpkgs> { };
-    inherit (pkgs) lib;
-    evaluate = module: (lib.evalModules {
-      specialArgs = { inherit pkgs; };
-      modules = [ <repo/nix/module.nix> <nixpkgs/nixos-options.nix> { services.nix-sandbox.enable = true; } module ];
-    }).config.system.result;
-    sources = c: lib.mapAttrs (_: e: "${e.source}") c.environment.etc;
-  in
-"""
-
-FULL = """{ pkgs, ... }: { services.nix-sandbox = {
-  presets = false;
-  limits.defaults = { timeoutSeconds = 60; memoryMb = 1024; cpus = 1.5; diskMb = 2048; processes = 256; cpuWeight = 50;
-                      ioWeight = 60; ioReadMbps = 10; ioWriteMbps = 5.5; project = "none"; };
-  limits.max = { timeoutSeconds = 600.5; memoryMb = 4096; };
-  session = { standbyAfterSeconds = 60; idleTimeoutSeconds = 600; maxLifetimeSeconds = 0; turnBudgetSeconds = 300;
-              reclaimAfterSeconds = 30; backgroundJobs = "keep-awake"; checkpoints = "never"; onDisconnect = "end"; };
-  settings = { user.max_sessions = 4; audit.log_code = true; session.standby_after_seconds = 60; };
-  adminGroup = "sandbox-admins";
-  mcp = { serverName = "box"; arguments = [ "--project-mode" "none" ]; };
-  environments.analysis = { preset = "python"; packages = [ pkgs.ripgrep ]; pythonPackages = ps: [ ps.numpy ];
-                            memoryMb = 2048; timeoutSeconds = 300; cpus = 2; diskMb = 500; project = "read-write"; };
-  environments.both = { interpreters = [ "node" "bash" ]; nodePackages = [ pkgs.jq ]; description = "Two of them"; };
-}; }"""
-
+# Of FULL.
 SETTINGS = {
     "defaults": {"timeout_seconds": 60, "memory_mb": 1024, "cpus": 1.5, "disk_mb": 2048, "processes": 256, "cpu_weight": 50,
                  "io_weight": 60, "io_read_mbps": 10, "io_write_mbps": 5.5, "project": "none"},
@@ -51,16 +26,6 @@ SETTINGS = {
     "user": {"max_sessions": 4},
     "audit": {"log_code": True},
 }
-
-
-def evaluated(nix, module, what):
-    """Something of the configuration c that NixOS makes of a module."""
-    return nix.eval(f"{EVALUATE} let c = evaluate ({module}); in {what}")
-
-
-@pytest.fixture(scope="module")
-def package(nix):
-    return nix.build("(import <nixpkgs> { }).callPackage <repo/nix/package.nix> { }")
 
 
 # ---- what it makes
@@ -152,108 +117,6 @@ def test_users_are_those_of_sysusers(nix):
     assert len(wanted) == 2
     assert evaluated(nix, "{ }", "c.users.users") == {
         name: {"isSystemUser": True, "group": name, "description": what} for name, what in wanted.items()}
-
-
-# ---- units
-
-def words(unit):
-    """{(section, key): values} of a unit's text, continued lines joined."""
-    section, found = None, {}
-    for line in re.sub(r"\\\n", "", unit).splitlines():
-        if line.startswith("["):
-            section = line.strip("[]")
-        elif "=" in line and not line.startswith("#"):
-            key, _, value = line.partition("=")
-            found.setdefault((section, key), []).append(value.strip())
-    return found
-
-
-def together(unit, dropin):
-    """As systemd reads both: an empty value takes back what came before."""
-    found = words(unit)
-    for place, values in words(dropin).items():
-        for value in values:
-            if value == "":
-                found[place] = []
-            else:
-                found.setdefault(place, []).append(value)
-    return found
-
-
-def lines(values):
-    return "".join(f"{key}={v}\n" for key, value in sorted(values.items()) for v in (value if isinstance(value, list) else [value]))
-
-
-def rendered(kind, unit):
-    """The drop-in that NixOS writes for a unit which a package has (nixos/lib/systemd-lib.nix)."""
-    text = "[Unit]\n" + lines(unit["unitConfig"])
-    if unit["restartTriggers"]:
-        text += f"X-Restart-Triggers={' '.join(unit['restartTriggers'])}\n"
-    text += f"\n[{kind}]\n"
-    if unit.get("reloadIfChanged"):
-        text += "X-ReloadIfChanged=true\n"
-    return text + lines(unit.get("serviceConfig") or unit.get("socketConfig") or {})
-
-
-def drop_ins(nix, module="{ }"):
-    made = evaluated(nix, module, "{ inherit (c.systemd) services sockets; }")
-    assert set(made["services"]) == {"sandboxd"} and set(made["sockets"]) == {"sandboxd"}
-    assert made["sockets"]["sandboxd"]["wantedBy"] == ["sockets.target"] and made["services"]["sandboxd"]["wantedBy"] == []
-    return {"sandboxd.service": rendered("Service", made["services"]["sandboxd"]),
-            "sandboxd.socket": rendered("Socket", made["sockets"]["sandboxd"])}
-
-
-def of_repository(name):
-    """A unit as make install writes it for /usr and the systemd that NixOS has."""
-    path = os.path.join(ROOT, "units", name)
-    with open(path if os.path.exists(path) else f"{path}.in", encoding="utf-8") as f:
-        text = f.read()
-    for word, value in (("LIBEXECDIR", "/usr/libexec/nix-sandbox"), ("KILL", "kill"), ("SUBGROUP", "DelegateSubgroup=supervisor")):
-        text = text.replace(f"@{word}@", value)
-    return text
-
-
-def without_paths(values):
-    return [re.sub(r"/[^ \"]*/(sandboxd|kill)\b", r"\1", v) for v in values]
-
-
-@pytest.mark.parametrize("name", ["sandboxd.service", "sandboxd.socket", "nix-sandbox.slice"])
-def test_units_are_those_of_the_repository(nix, package, name):
-    with open(os.path.join(package, "lib/systemd/system", name), encoding="utf-8") as f:
-        installed = f.read()
-    made = together(installed, drop_ins(nix).get(name, ""))
-    own = {("Unit", "X-Restart-Triggers"), ("Service", "X-ReloadIfChanged")}
-    assert {k: without_paths(v) for k, v in made.items() if k not in own} == \
-        {k: without_paths(v) for k, v in words(of_repository(name)).items()}
-    if name == "sandboxd.service":
-        assert made[("Service", "X-ReloadIfChanged")] == ["true"] and ("Unit", "X-Restart-Triggers") in made
-        assert made[("Service", "ExecStart")][0].split()[0] == "/etc/nix-sandbox/sandboxd"
-        assert nix.name(made[("Service", "ExecReload")][0].split()[0]) == "coreutils-1.0/bin/kill"
-    else:
-        assert not own & set(made)
-
-
-def test_package_brings_the_units(nix, package):
-    assert evaluated(nix, "{ }", "map toString (c.systemd.packages ++ c.systemd.tmpfiles.packages)") == [package, package]
-    assert os.path.exists(f"{package}/lib/tmpfiles.d/nix-sandbox.conf")
-    assert os.path.exists(f"{package}/share/polkit-1/actions/io.nixsandbox.policy")
-
-
-def test_systemd_has_nothing_to_say_of_the_units(nix, package, tmp_path):
-    shutil.copytree(f"{package}/lib/systemd/system", tmp_path, dirs_exist_ok=True)
-    for name, text in drop_ins(nix, FULL).items():
-        folder = tmp_path / f"{name}.d"
-        folder.mkdir(exist_ok=True)
-        (folder / "overrides.conf").write_text(
-            text.replace("/etc/nix-sandbox/sandboxd ", f"{package}/libexec/nix-sandbox/sandboxd "), encoding="utf-8")
-    version = subprocess.run(["systemd-analyze", "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
-    if int(version) < 254:
-        unit = tmp_path / "sandboxd.service"
-        unit.write_text(re.sub("(?m)^DelegateSubgroup=.*\n", "", unit.read_text()))
-    units = [str(tmp_path / u) for u in ("sandboxd.service", "sandboxd.socket", "nix-sandbox.slice")]
-    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *units], capture_output=True, text=True, check=False,
-                          env={**os.environ, "SYSTEMD_UNIT_PATH": f"{tmp_path}:"})
-    assert not done.stdout + done.stderr and done.returncode == 0, done.stdout + done.stderr
 
 
 # ---- switches
@@ -439,108 +302,3 @@ def test_bad_configuration_is_refused(nix, bad, option, text):
 def test_jails_need_user_namespaces(nix):
     said = nix.refused(f"{EVALUATE} (evaluate {{ security.allowUserNamespaces = false; }}).warnings")
     assert "services.nix-sandbox" in said and "security.allowUserNamespaces must be true" in said
-
-
-# ---- TOML
-
-TOML = """
-[defaults]
-timeout_seconds = 60
-memory_mb = 1024
-[max]
-memory_mb = 4096
-[session]
-idle_timeout_seconds = 600
-max_lifetime_seconds = 0
-[environments.data]
-preset = "python"
-memory_mb = 2048
-[environments.run]
-interpreter = "bash"
-description = "Only bash"
-project = "none"
-"""
-
-THE_SAME = """{ services.nix-sandbox = {
-  limits = { defaults = { timeoutSeconds = 60; memoryMb = 1024; }; max.memoryMb = 4096; };
-  session = { idleTimeoutSeconds = 600; maxLifetimeSeconds = 0; };
-  environments.data = { preset = "python"; memoryMb = 2048; };
-  environments.run = { interpreters = [ "bash" ]; description = "Only bash"; project = "none"; };
-}; }"""
-
-
-@pytest.fixture
-def toml(tmp_path):
-    def write(text):
-        (tmp_path / "sandboxes.toml").write_text(text, encoding="utf-8")
-        return f"{{ services.nix-sandbox.configFile = /. + {quoted(tmp_path / 'sandboxes.toml')}; }}"
-    return write
-
-
-def test_toml_is_the_same_as_options(nix, toml):
-    what = "{ inherit (c.services.nix-sandbox) settings; etc = sources c; inherit (c.systemd) services; }"
-    assert evaluated(nix, toml(TOML), what) == evaluated(nix, THE_SAME, what)
-
-
-def test_toml_and_options_together(nix, toml):
-    both = f"{{ imports = [ ({toml(TOML)}) {{ services.nix-sandbox.limits.defaults.cpus = 3; }} ]; }}"
-    assert evaluated(nix, both, "c.services.nix-sandbox.settings.defaults") == {"timeout_seconds": 60, "memory_mb": 1024, "cpus": 3}
-
-
-@pytest.mark.parametrize("text, words_", [
-    ("[defaults]\ntimeout = 3", ['sandboxes.toml: [defaults]: there is no key "timeout"', "timeout_seconds"]),
-    ("[session]\nidle_timeout = 3", ['sandboxes.toml: [session]: there is no key "idle_timeout"', "idle_timeout_seconds"]),
-    ("[environments.x]\nimage = 'a'", ['sandboxes.toml: [environments.x]: there is no key "image"', "preset"]),
-    ("[environments.x]\npreset = 'ruby'", ['sandboxes.toml: [environments.x]: there is no preset "ruby"', "default, node, python, shell"]),
-    ("[network]\nallow = true", ['sandboxes.toml: top level: there is no section "network"', "environments"]),
-    ("defaults = 3", ["sandboxes.toml: [defaults]: must be a table"]),
-    ("[environments]\nx = 3", ["sandboxes.toml: [environments.x]: must be a table"]),
-    ("[environments.x]\nflake = 3", ["sandboxes.toml: [environments.x]: flake must be a string"]),
-    # by the types of the options
-    ("[defaults]\nmemory_mb = '1G'", ["services.nix-sandbox.limits.defaults.memoryMb", "is not of type"]),
-    ("[environments.x]\ninterpreter = 'perl'", ["services.nix-sandbox.environments.x.interpreters", '"python", "bash", "node"']),
-    ("[environments.x]\nmemory_mb = 64", ["services.nix-sandbox.environments.x", "set preset, interpreters or artifact"]),
-    ("[environments.x", ["TOML"]),
-])
-def test_bad_toml_is_refused(nix, toml, text, words_):
-    said = nix.refused(f"{EVALUATE} sources (evaluate ({toml(text)}))")
-    assert all(w in said for w in words_), said
-
-
-FLAKE = """{
-  outputs = { self }:
-    let pkgs = import <nixpkgs> { }; in {
-      legacyPackages.${builtins.currentSystem} = { inherit (pkgs) tree; sets.of.them = pkgs.gnused; };
-      packages.${builtins.currentSystem} = {
-        default = pkgs.jq;
-        mine = pkgs.callPackage <repo/nix/mk-sandbox.nix> { } { name = "mine"; interpreters = [ "bash" ]; };
-      };
-    };
-}"""
-
-
-def test_flakes_in_toml(nix, toml, tmp_path):
-    """One that is an environment, and one that is a package to be made one of."""
-    (tmp_path / "flake").mkdir()
-    (tmp_path / "flake/flake.nix").write_text(FLAKE, encoding="utf-8")
-    reference = f"path:{tmp_path}/flake"
-    module = toml(f"""
-      [environments.mine]
-      flake = "{reference}#mine"
-      [environments.query]
-      flake = "{reference}"
-      interpreter = "bash"
-      [environments.old]
-      flake = "{reference}#tree"
-      interpreter = "bash"
-      [environments.deep]
-      flake = "{reference}#sets.of.them"
-      interpreter = "bash"
-    """)
-    made = evaluated(nix, module, """lib.mapAttrs (_: e: [ (e.artifact.name or null) (map (p: p.name) e.packages) e.interpreters ])
-      c.services.nix-sandbox.environments""")
-    assert made == {"mine": ["sandbox-environment-mine", [], []], "query": [None, ["jq-1.0"], ["bash"]],
-                    "old": [None, ["tree-1.0"], ["bash"]], "deep": [None, ["gnused-1.0"], ["bash"]]}
-    module = toml(f"environments.x.flake = '{reference}#y'")
-    said = nix.refused(f"{EVALUATE} sources (evaluate ({module}))")
-    assert 'has no package "y"' in said
