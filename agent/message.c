@@ -107,21 +107,18 @@ static void write_output(JsonWriter *w, const char *key, const OutputSummary *s)
 }
 
 static void write_outbox(JsonWriter *w, const Outbox *o) {
-        bool any = false;
-
-        for (size_t i = 0; i < o->n; i++) {
-                if (o->files[i].old)
-                        continue;
-                if (!any)
-                        json_write_array(w, "out");
-                any = true;
-                json_write_object(w, NULL);
-                json_write_string(w, "name", o->files[i].name);
-                json_write_uint(w, "bytes", o->files[i].bytes);
-                json_write_object_end(w);
-        }
-        if (any)
+        if (o->named > 0) {
+                json_write_array(w, "out");
+                for (size_t i = 0; i < o->n; i++) {
+                        if (!o->files[i].named)
+                                continue;
+                        json_write_object(w, NULL);
+                        json_write_string(w, "name", o->files[i].name);
+                        json_write_uint(w, "bytes", o->files[i].bytes);
+                        json_write_object_end(w);
+                }
                 json_write_array_end(w);
+        }
         write_uint(w, "out_more", o->more);
 }
 

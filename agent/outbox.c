@@ -47,23 +47,28 @@ static bool file_is_old(const Outbox *last, const char *name, const struct stat 
         return false;
 }
 
-static void take_file(Outbox *o, const char *name, const struct stat *st, bool old) {
-        OutboxFile *f;
-
+static OutboxFile *add_file(Outbox *o) {
         if (!o->files)
-                o->files = malloc(AGENT_OUT_MAX * sizeof(*o->files));
-        if (!o->files || o->n >= AGENT_OUT_MAX || !agent_out_name_is_valid(name)) {
-                o->more += !old;
-                return;
-        }
+                o->files = malloc(OUTBOX_LOOK_MAX * sizeof(*o->files));
+        return o->files && o->n < OUTBOX_LOOK_MAX ? &o->files[o->n++] : NULL;
+}
 
-        f = &o->files[o->n++];
+/* Those that are not named are kept as well: they are to be counted once. */
+static void take_file(Outbox *o, const char *name, const struct stat *st, bool old) {
+        OutboxFile *f = add_file(o);
+        bool named = f && !old && o->named < AGENT_OUT_MAX && agent_out_name_is_valid(name);
+
+        o->named += named;
+        o->more += !old && !named;
+        if (!f)
+                return;
+
         *f = (OutboxFile) {
                 .bytes = (uint64_t) st->st_size,
                 .inode = st->st_ino,
                 .modified = st->st_mtim,
                 .changed = st->st_ctim,
-                .old = old,
+                .named = named,
         };
         (void) strcpy(f->name, name);
 }
@@ -106,5 +111,5 @@ void outbox_finish(Outbox *o) {
 
 void outbox_done(Outbox *o) {
         o->files = mfree(o->files);
-        o->n = o->more = 0;
+        o->n = o->named = o->more = 0;
 }

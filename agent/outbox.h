@@ -7,6 +7,7 @@
  * shown are told. Part of the Turn.
  */
 
+#include <limits.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -16,18 +17,18 @@
 #define OUTBOX_LOOK_MAX 1024U   /* entries looked at: a turn's end must not wait for a million of them */
 
 typedef struct OutboxFile {
-        char name[AGENT_OUT_NAME_MAX + 1];
+        char name[NAME_MAX + 1];
         uint64_t bytes;
         ino_t inode;
         struct timespec modified, changed;
-        bool old;               /* it was told before, and is still the same */
+        bool named;             /* it is new, and told by its name */
 } OutboxFile;
 
 typedef struct Outbox {
         struct timespec begun;
         OutboxFile *files;      /* that have a time since then, by name; NULL: none. Until the end of the next turn */
-        size_t n;
-        uint64_t more;          /* new ones that are not among them */
+        size_t n, named;
+        uint64_t more;          /* new ones that are not named */
 } Outbox;
 
 void outbox_begin(Outbox *o);

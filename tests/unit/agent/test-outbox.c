@@ -38,7 +38,7 @@ static const char *finish(void) {
         outbox_finish(&outbox);
         text[0] = 0;
         for (size_t i = 0; i < outbox.n; i++)
-                if (!outbox.files[i].old)
+                if (outbox.files[i].named)
                         (void) sprintf(text + strlen(text), "%s %llu,", outbox.files[i].name,
                                        (unsigned long long) outbox.files[i].bytes);
         return text;
@@ -130,8 +130,41 @@ Test(outbox, many_files) {
                 write_file(name, "");
         }
         (void) finish();
-        cr_assert_eq(outbox.n, AGENT_OUT_MAX);
+        cr_assert_eq(outbox.named, AGENT_OUT_MAX);
         cr_assert_eq(outbox.more, 5);
+}
+
+/* Those that had no name to be told by count once, however many turns end before the clock goes on. */
+Test(outbox, nameless_of_one_tick) {
+        for (int i = 0; i < 200; i++) {
+                char name[16];
+
+                outbox_begin(&outbox);
+                (void) sprintf(name, "out/\n%d", i % 8);
+                (void) unlink(name);
+                write_file(name, "");
+                cr_assert_str_eq(finish(), "");
+                cr_assert_eq(outbox.more, 1);
+                outbox_begin(&outbox);
+                (void) finish();
+                cr_assert_eq(outbox.more, 0);
+        }
+}
+
+/* What was told does not take the place of what is new. */
+Test(outbox, old_ones_leave_room) {
+        for (unsigned turn = 0; turn < 3; turn++) {
+                outbox_begin(&outbox);
+                for (unsigned i = 0; i < AGENT_OUT_MAX; i++) {
+                        char name[16];
+
+                        (void) sprintf(name, "out/%u-%u", turn, i);
+                        write_file(name, "");
+                }
+                (void) finish();
+                cr_assert_eq(outbox.named, AGENT_OUT_MAX);
+                cr_assert_eq(outbox.more, 0);
+        }
 }
 
 /* None, a link to one, and a file in its place. */
