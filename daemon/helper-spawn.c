@@ -102,22 +102,19 @@ _noreturn_ static void child_run(Child *c) {
 
 static int run_child(Child *c, int *ret_pidfd) {
         pid_t pid;
-        int r;
 
         pid = vfork();
         if (pid < 0)
                 return -errno;
         if (pid == 0)
                 child_run(c);
-
-        r = -c->error;
-        if (r == 0)
-                r = *ret_pidfd = pidfd_open_pid(pid);
-        if (r < 0) {
-                (void) kill(pid, SIGKILL);
-                (void) waitpid(pid, NULL, c->error ? 0 : WNOHANG); /* which would block where it may not be killed */
+        if (c->error != 0) {
+                (void) waitpid(pid, NULL, 0); /* it has exited: vfork returned after that */
+                return -c->error;
         }
-        return MIN(r, 0);
+
+        *ret_pidfd = pidfd_open_child(pid);
+        return MIN(*ret_pidfd, 0);
 }
 
 int helper_spawn(const HelperSpawn *h, int *ret_pidfd) {

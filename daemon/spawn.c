@@ -137,15 +137,8 @@ static int spawn_child(SpawnChild *child, Spawned *spawned, char **reterr_why) {
                 return child_error(child, pid, reterr_why);
 
         spawned->pid = pid;
-        spawned->pidfd = pidfd_open_pid(pid);
-        if (spawned->pidfd < 0) {
-                int r = spawned->pidfd;
-
-                (void) kill(pid, SIGKILL);
-                (void) waitpid(pid, NULL, 0);
-                return r;
-        }
-        return 0;
+        spawned->pidfd = pidfd_open_child(pid);
+        return MIN(spawned->pidfd, 0);
 }
 
 /* Everything the child needs, with its sources in child->fds; the caller closes them. */

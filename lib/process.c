@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "process.h"
@@ -29,6 +30,18 @@ int pidfd_open_pid(pid_t pid) {
 
         fd = (int) syscall(SYS_pidfd_open, pid, 0);
         return fd < 0 ? -errno : fd;
+}
+
+int pidfd_open_child(pid_t pid) {
+        int fd, options;
+
+        fd = pidfd_open_pid(pid);
+        if (fd < 0) {
+                /* Waiting for one that is another user and may not be killed would take as long as it lives. */
+                options = kill(pid, SIGKILL) < 0 ? WNOHANG : 0;
+                (void) waitpid(pid, NULL, options);
+        }
+        return fd;
 }
 
 int pidfd_kill(int pidfd, int sig) {

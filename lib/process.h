@@ -10,6 +10,8 @@
 
 /* pidfd_open(2): a CLOEXEC descriptor that polls readable when the process ends. */
 int pidfd_open_pid(pid_t pid);
+/* Of a child that was just made. Without one nobody could watch it, so on failure it is killed, if it may be. */
+int pidfd_open_child(pid_t pid);
 int pidfd_kill(int pidfd, int sig);
 
 /* Default dispositions for all signals and an empty mask. Async-signal-safe: for use between vfork and exec. */

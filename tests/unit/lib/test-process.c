@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -47,6 +48,69 @@ Test(process, pidfd) {
         cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
         cr_assert_eq(pidfd_kill(pidfd, SIGKILL), -ESRCH);
         cr_assert_lt(pidfd_open_pid(pid), 0);
+}
+
+Test(process, pidfd_of_child) {
+        pid_t pid = fork_sleeper();
+        int pidfd;
+
+        pidfd = pidfd_open_child(pid);
+        cr_assert_geq(pidfd, 0);
+        cr_assert_eq(pidfd_kill(pidfd, SIGKILL), 0);
+        cr_assert_eq(waitpid(pid, NULL, 0), pid);
+        (void) close(pidfd);
+}
+
+Test(process, child_without_pidfd_is_not_left) {
+        struct rlimit before, none;
+        pid_t pid = fork_sleeper();
+        int r;
+
+        cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+        none = (struct rlimit) { .rlim_cur = 0, .rlim_max = before.rlim_max };
+        cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+        r = pidfd_open_child(pid);
+        cr_assert_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+        cr_assert_eq(r, -EMFILE);
+        cr_assert_eq(waitpid(pid, NULL, 0), -1);
+        cr_assert_eq(errno, ECHILD);
+}
+
+/* Ends with who has made it, whoever that has become: then nobody holds the pipe any more. */
+static pid_t fork_reader(void) {
+        int fds[2];
+        pid_t pid;
+        char byte;
+
+        if (pipe(fds) < 0)
+                return -1;
+        pid = fork();
+        if (pid == 0) {
+                (void) close(fds[1]);
+                _exit(read(fds[0], &byte, 1) == 0 ? 0 : 1);
+        }
+        return pid;
+}
+
+/* Who may not kill it does not wait for it. */
+Test(process, child_that_may_not_be_killed) {
+        pid_t pid;
+        int status;
+
+        if (getuid() != 0)
+                cr_skip_test("needs root to have a child that is another user");
+        pid = fork();
+        cr_assert_geq(pid, 0);
+        if (pid == 0) {
+                pid_t child = fork_reader();
+
+                if (child < 0 || setrlimit(RLIMIT_NOFILE, &(struct rlimit) {}) < 0 ||
+                    setresuid(65534, 65534, 65534) < 0)
+                        _exit(1);
+                _exit(pidfd_open_child(child) == -EMFILE ? 0 : 2);
+        }
+        cr_assert_eq(waitpid(pid, &status, 0), pid);
+        cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 /* 0 when all is default and unblocked. */
