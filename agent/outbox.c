@@ -35,16 +35,23 @@ static int time_compare(const struct timespec *a, const struct timespec *b) {
         return (a->tv_nsec > b->tv_nsec) - (a->tv_nsec < b->tv_nsec);
 }
 
-static bool file_is_same(const OutboxFile *f, const char *name, const struct stat *st) {
-        return streq(f->name, name) && f->bytes == (uint64_t) st->st_size && f->inode == st->st_ino &&
+static int name_compare(const void *name, const void *file) {
+        const OutboxFile *f = file;
+
+        return strcmp(name, f->name);
+}
+
+static bool file_is_same(const OutboxFile *f, const struct stat *st) {
+        return f->bytes == (uint64_t) st->st_size && f->inode == st->st_ino &&
                time_compare(&f->modified, &st->st_mtim) == 0 && time_compare(&f->changed, &st->st_ctim) == 0;
 }
 
 static bool file_is_old(const Outbox *last, const char *name, const struct stat *st) {
-        for (size_t i = 0; i < last->n; i++)
-                if (file_is_same(&last->files[i], name, st))
-                        return true;
-        return false;
+        const OutboxFile *f = NULL;
+
+        if (last->n > 0)
+                f = bsearch(name, last->files, last->n, sizeof(*last->files), name_compare);
+        return f && file_is_same(f, st);
 }
 
 static OutboxFile *add_file(Outbox *o) {
