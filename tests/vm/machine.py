@@ -132,12 +132,12 @@ class Machine:
     def wait_end(self, bound, results):
         """Unpacks what came out into results; false if the machine did not get to its end within bound seconds."""
         end = time.monotonic() + bound
-        while self.process.poll() is None:
-            if EMULATOR_FAULT in self.console():
-                raise EmulatorError("the emulated processor executed what the kernel had taken away:\n" + self.console())
+        while self.process.poll() is None and EMULATOR_FAULT not in self.console():
             if time.monotonic() > end:
                 return False
             time.sleep(0.5)
+        if EMULATOR_FAULT in self.console():
+            raise EmulatorError("the emulated processor executed what the kernel had taken away:\n" + self.console())
         subprocess.run(["tar", "-C", results, "-xf", f"{self.work}/out.tar"], stderr=subprocess.DEVNULL, check=False)
         return "\nVM-END 0\n" in self.console().replace("\r", "")
 
