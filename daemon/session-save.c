@@ -333,14 +333,23 @@ bool session_save_dispatch(Session *s) {
         return session_retire_is_final(v) || v->hold_until > now_monotonic();
 }
 
+/* Nothing goes on but what may be left of a save: the agent's word can come after that of the process. */
+static bool session_is_quiet(const Session *s) {
+        const SessionSave *v = &s->save;
+        const SessionOperation *op = s->operations;
+
+        if (s->running || s->queue_first || s->restore || v->wanted || v->job)
+                return false;
+        return !op || (op == v->operation && !op->next);
+}
+
 int session_save_by_hand(Session *s, VarlinkLink *link) {
         _cleanup_json_ json_object *o = NULL;
         SessionSave *v = &s->save;
         VarlinkLink **p;
         int r;
 
-        if (!session_is_busy(s) && !session_save_is_busy(v) && !session_save_is_changed(v) && *v->snapshot &&
-            !session_save_is_lost(s)) {
+        if (session_is_quiet(s) && !session_save_is_changed(v) && *v->snapshot && !session_save_is_lost(s)) {
                 r = session_save_reply_new(v, /* unchanged= */ true, /* parts= */ NULL, &o);
                 if (r < 0)
                         return r;

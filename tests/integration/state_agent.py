@@ -120,6 +120,8 @@ def save(fd):
             return {"error": "failed", "error_text": "a\nreason \x1b[2J", "report": None}
         else:
             f.write(stream())
+    if how == "late":
+        time.sleep(5)
     return {"error": None, "error_text": None, "report": {"parts": 2}}
 
 

@@ -88,6 +88,15 @@ def test_unchanged_costs_nothing(daemons):
     assert len(directory(d)) == 1
 
 
+def test_unchanged_before_the_agent_says_so(daemons):
+    """The snapshot is whole when its process says so; the agent's word can come later, and is not waited for."""
+    d = daemons()
+    d.run("save late", "a")
+    assert not d.call("Save", session="a", project=d.project)["unchanged"]
+    assert d.call("Save", session="a", project=d.project)["unchanged"]
+    assert saves(d) == 1
+
+
 def test_saved_while_it_is_used(daemons):
     """The last interval is all that kill -9 takes; in the foreground sessions end with their daemon."""
     d = daemons({"snapshots": {"interval_seconds": 0.2}})
