@@ -43,6 +43,7 @@ __builtins__ = {name: value for name, value in vars(builtins).items() if name !=
 FAILED = 1
 CO_COROUTINE = 0x80                     # inspect.CO_COROUTINE
 READ_SIZE = 65536
+GUARDS = 5                              # more than code has signals whose handlers raise; each is a frame
 PLAIN = {bool, int, float, complex}     # of which any value is short
 
 # Our descriptors and copies of 0-2, CLOEXEC and as high as the limit allows.
@@ -328,15 +329,16 @@ def serve_turn():
     owed = token, turn(text, filename)
 
 
-def serve():
+def serve(guards):
+    """Each loop is guarded by the one around it: its jump back is a place where a handler can raise, too, and of
+    several signals that are pending each handler raises where the one before it was caught."""
     while True:
         try:
-            while True:
-                try:
-                    serve_turn()
-                except BaseException:   # a signal handler of code raised while we had control
-                    pass
-        except BaseException:           # and another one just then
+            if guards:
+                serve(guards - 1)
+            else:
+                serve_turn()
+        except BaseException:
             pass
 
 
@@ -357,4 +359,4 @@ if "linecache" in modules:              # python 3.13 loads it for -c
 signal(SIGINT, on_interrupt)
 sys.addaudithook(on_audit)
 write(control, b"ready\n")
-serve()
+serve(GUARDS)

@@ -74,6 +74,20 @@ def test_handlers_that_raise_between_turns(py):
     assert int(py("print(n)", any)["stdout"]) > 100
 
 
+@pytest.mark.parametrize("last", [signal.SIGRTMIN + n for n in (0, 1, 2, 4)])
+def test_handlers_that_raise_one_after_the_other(py, last):
+    """Python calls the handlers of all that is pending in turn, each where the one before was caught. It may cost a turn."""
+    py("import signal\ndef late(*_): raise TimeoutError\n"
+       f"for n in range(signal.SIGRTMIN, {last} + 1): signal.signal(n, late)")
+    pid = py.driver.process.pid
+    os.kill(pid, signal.SIGSTOP)
+    for number in range(signal.SIGRTMIN, last + 1):
+        os.kill(pid, number)
+    os.kill(pid, signal.SIGCONT)
+    assert py.driver.turn("1")["state"] == "kept"
+    py("late.__name__", "'late'\n")
+
+
 def test_interrupted_await_does_not_go_on(py):
     py("import asyncio\nlog = []\nasync def f():\n    try:\n        await asyncio.sleep(60)\n    finally:\n"
        "        await asyncio.sleep(0.01); log.append('cleaned')")
