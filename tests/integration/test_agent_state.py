@@ -234,7 +234,7 @@ def on_save(state, report):
 """)
     agent.wait = 60
     reader, got = agent.begin_reading("save")
-    agent.wait_for_file("copy")
+    agent.wait_for(lambda: os.path.exists(agent.path("copy")) and os.path.getsize(agent.path("copy")) > 0)
     copy = int(open(agent.path("copy"), encoding="ascii").read())
     # What a turn starts meanwhile is none of the save's business.
     agent.turn("import subprocess; p = subprocess.Popen(['/bin/sleep', '1000'])")
@@ -275,12 +275,14 @@ def test_attach_in_the_middle(agent):
 
 
 def test_busy_while_a_turn_runs(agent):
-    turn = agent.begin("put('begun', b''); time.sleep(0.3)")
+    turn = agent.begin("put('begun', b'')\nwhile not os.path.exists('go'): time.sleep(0.01)")
     agent.wait_for_file("begun")
     ours, theirs = os.pipe()
     agent.operate("save", theirs)
     assert agent.operated()["error"] == "busy"
     os.close(ours)
+    with open(agent.path("go"), "wb"):
+        pass
     assert agent.end(turn).exit_code == 0
 
 
