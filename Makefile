@@ -48,6 +48,7 @@ SHIM_SRC := $(wildcard shim/*.c)
 CTL_SRC := $(wildcard ctl/*.c)
 AGENT_SRC := $(wildcard agent/*.c)
 SNAPSHOT_SRC := $(wildcard snapshot/*.c)
+PROXY_SRC := $(wildcard proxy/*.c)
 ENVIRONMENTS_SRC := $(wildcard environments/*.c)
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
@@ -57,8 +58,9 @@ SHIM_OBJ := $(call objects,$(SHIM_SRC))
 CTL_OBJ := $(call objects,$(CTL_SRC))
 AGENT_OBJ := $(call objects,$(AGENT_SRC))
 SNAPSHOT_OBJ := $(call objects,$(SNAPSHOT_SRC))
+PROXY_OBJ := $(call objects,$(PROXY_SRC))
 ENVIRONMENTS_OBJ := $(call objects,$(ENVIRONMENTS_SRC))
-ALL_OBJ := $(LIB_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(CTL_OBJ) $(AGENT_OBJ) $(SNAPSHOT_OBJ) $(ENVIRONMENTS_OBJ)
+ALL_OBJ := $(LIB_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(CTL_OBJ) $(AGENT_OBJ) $(SNAPSHOT_OBJ) $(PROXY_OBJ) $(ENVIRONMENTS_OBJ)
 
 LIBRARY := $(BUILD)/libnixsandbox.a
 PROGRAMS := $(BUILD)/sandboxd $(BUILD)/nix-sandbox-mcp $(BUILD)/sandboxctl $(BUILD)/sandbox-agent \

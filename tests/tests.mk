@@ -2,7 +2,7 @@
 # Test programs and the targets that run them. A tier is a command that prints "N passed, N failed, N skipped"
 # as its last line; tests/check runs them all and adds up.
 
-UNIT_PARTS := lib daemon shim agent ctl snapshot
+UNIT_PARTS := lib daemon shim agent ctl snapshot proxy
 unit_src = $(wildcard tests/unit/$(1)/*.c)
 # A part is tested with its objects but for the one that holds main().
 part_obj = $(filter-out $(BUILD)/obj/$(1)/main.o,$(call objects,$(wildcard $(1)/*.c)))
@@ -72,7 +72,7 @@ bench-sessions: all
 	@bench/bench --build $(BUILD) --only-sessions
 
 tidy:
-	clang-tidy --quiet $(wildcard lib/*.c daemon/*.c shim/*.c ctl/*.c agent/*.c snapshot/*.c environments/*.c) -- -std=gnu17 -D_GNU_SOURCE -I. \
+	clang-tidy --quiet $(wildcard lib/*.c daemon/*.c shim/*.c ctl/*.c agent/*.c snapshot/*.c proxy/*.c environments/*.c) -- -std=gnu17 -D_GNU_SOURCE -I. \
 	        -DLIBEXECDIR='""' -DBINDIR='""' -DSYSCONFDIR='""' -DBWRAP='"bwrap"' $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 
 .PHONY: check demo bench bench-sessions bench-snapshots bench-closures bench-checkpoints tidy
