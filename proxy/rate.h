@@ -24,8 +24,8 @@ typedef struct Rate {
         uint64_t last;          /* until when it was filled */
 } Rate;
 
-/* A rate of 0, or over RATE_MAX, is without limit. A burst should be worth a few turns of the caller's loop; what comes
- * while the bucket is full is lost. */
+/* A rate of 0, or over RATE_MAX, is without limit. A burst should be worth a few turns of the caller's loop, for what
+ * comes while the bucket is full is lost. */
 void rate_init(Rate *r, uint64_t bytes_per_second, uint64_t burst);
 
 /* How much may be taken now. A time that is before the last one fills nothing. */
