@@ -41,8 +41,9 @@ static int write_host(const HttpAuthority *a, Buffer *out) {
                 host.size--;
 
         e = buffer_append_str(out, a->is_ipv6 ? "Host: [" : "Host: ");
-        if (e == 0)
-                e = buffer_reserve(out, host.size, &p);
+        if (e < 0)
+                return e;
+        e = buffer_reserve(out, host.size, &p);
         if (e < 0)
                 return e;
 

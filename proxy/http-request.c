@@ -59,7 +59,7 @@ static HttpError scan_line(HttpRequest *r, Slice line) {
 
 static HttpError scan_byte(HttpRequest *r, const char *data) {
         const char *p = data + r->scanned;
-        bool after_cr = r->scanned > r->line_start && p[-1] == '\r';
+        bool after_cr = r->scanned > 0 && p[-1] == '\r';
 
         if (r->scanned >= HTTP_HEAD_MAX)
                 return HTTP_E_HEAD_LONG;

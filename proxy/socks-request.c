@@ -53,8 +53,6 @@ SocksError socks_greeting_read(const char *data, size_t size, size_t *ret_used) 
                 return SOCKS_MORE;
 
         n = (uint8_t) data[1];
-        if (n == 0)
-                return SOCKS_E_METHOD;
         if (size < 2 + n)
                 return SOCKS_MORE;
         if (!memchr(data + 2, METHOD_NONE, n))
@@ -78,7 +76,7 @@ static SocksError check_start(const char *data, size_t size) {
         return size > 3 ? SOCKS_OK : SOCKS_MORE;
 }
 
-/* Where the address is, by the bytes that are there, at least four. */
+/* Where the address is, by the bytes that are there, at least four. SOCKS_OK or SOCKS_MORE. */
 static SocksError locate_address(const char *data, size_t size, size_t *ret_start, size_t *ret_size) {
         if (data[3] != TYPE_NAME) {
                 *ret_start = 4;
@@ -87,8 +85,6 @@ static SocksError locate_address(const char *data, size_t size, size_t *ret_star
         }
         if (size < 5)
                 return SOCKS_MORE;
-        if (data[4] == 0)
-                return SOCKS_E_HOST;
 
         *ret_start = 5;
         *ret_size = (uint8_t) data[4];

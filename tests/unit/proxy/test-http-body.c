@@ -128,6 +128,18 @@ Test(proxy_http_body, malformed) {
         check(cases, ELEMENTSOF(cases));
 }
 
+Test(proxy_http_body, nul) {
+        static const char text[] = "0\r\nA\0: b\r\n\r\n";
+        _cleanup_(buffer_done) Buffer out = {};
+        size_t used;
+        HttpBody b;
+
+        http_body_init(&b, CHUNKED);
+        cr_assert_eq(http_body_feed(&b, text, sizeof(text) - 1, &used, &out), HTTP_E_TRAILER);
+        cr_assert_eq(used, 4);
+        cr_assert_eq(buffer_size(&out), 0);
+}
+
 /* The empty line counts. */
 Test(proxy_http_body, trailer_cap) {
         for (size_t more = 0; more < 2; more++) {

@@ -405,6 +405,17 @@ Test(proxy_http_request, caps_line) {
         }
 }
 
+Test(proxy_http_request, caps_host) {
+        for (int more = 0; more < 2; more++) {
+                _cleanup_(buffer_done) Buffer b = {};
+
+                (void) buffer_append_str(&b, "CONNECT ");
+                append_n(&b, 'x', HOST_TEXT_MAX + (size_t) more);
+                (void) buffer_append_str(&b, ":1 HTTP/1.0\r\n\r\n");
+                cr_assert_eq(read_buffer(&b), more ? HTTP_E_HOST_TEXT : HTTP_OK);
+        }
+}
+
 Test(proxy_http_request, caps_head) {
         for (int more = 0; more < 2; more++) {
                 _cleanup_(buffer_done) Buffer b = {};
