@@ -23,7 +23,7 @@ say = @printf '  %-6s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$@)'
 endif
 
 PKG_CONFIG ?= pkg-config
-PACKAGES := libsystemd json-c libseccomp nettle
+PACKAGES := libsystemd json-c libseccomp nettle libidn2
 CURSES_LIBS := $(shell $(PKG_CONFIG) --libs ncursesw 2>/dev/null || echo -lncursesw -ltinfo)
 
 WARNINGS := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wundef -Wwrite-strings \

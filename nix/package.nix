@@ -12,6 +12,7 @@
   json_c,
   libarchive,
   libcgroup,
+  libidn2,
   libseccomp,
   ncurses,
   nettle,
@@ -69,6 +70,7 @@ stdenv.mkDerivation (finalAttrs: {
     (withStatic libarchive)
     json_c
     libcgroup
+    libidn2
     libseccomp
     ncurses
     nettle

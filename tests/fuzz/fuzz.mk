@@ -51,7 +51,7 @@ $(FUZZ_PROGRAMS): $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/tests/fuzz/%.o $$(call fuzz
         $(BUILD)/fuzz/libnixsandbox.a
 	$(call say,LD)
 	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,$(FUZZ_SANITIZE) -Wl,--as-needed -o $@ $^ \
-	        -lsystemd -ljson-c -lcgroup -lseccomp -lnettle -larchive -lm
+	        -lsystemd -ljson-c -lcgroup -lseccomp -lnettle -lidn2 -larchive -lm
 
 -include $(wildcard $(BUILD)/fuzz/obj/*/*.d $(BUILD)/fuzz/obj/*/*/*.d)
 

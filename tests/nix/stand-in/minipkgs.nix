@@ -37,7 +37,7 @@ let
 
   names = [
     "acl" "attr" "bash" "bashInteractive" "bc" "clang-tools" "criterion" "diffutils" "file" "findutils" "gawk" "gcc"
-    "git" "gnugrep" "gnumake" "gnused" "gnutar" "jq" "json_c" "libarchive" "libcgroup" "libseccomp" "ncurses" "nettle"
+    "git" "gnugrep" "gnumake" "gnused" "gnutar" "jq" "json_c" "libarchive" "libcgroup" "libidn2" "libseccomp" "ncurses" "nettle"
     "nodejs" "pkg-config" "polkit" "procps" "ripgrep" "systemd" "tree" "typescript" "util-linux" "which"
   ];
 
