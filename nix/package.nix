@@ -7,6 +7,7 @@
   stdenv,
   acl,
   bubblewrap,
+  c-ares,
   coreutils,
   criterion,
   json_c,
@@ -68,6 +69,7 @@ stdenv.mkDerivation (finalAttrs: {
   buildInputs = [
     (withStatic acl)
     (withStatic libarchive)
+    c-ares
     json_c
     libcgroup
     libidn2

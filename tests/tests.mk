@@ -14,7 +14,7 @@ $(BUILD)/tests/unit-$(1): $(call objects,$(call unit_src,$(1))) $(filter-out $(L
 	@mkdir -p $$(@D)
 	$$(call say,LD)
 	$$(Q)$$(CC) $$(CFLAGS_ALL) $$(LDFLAGS_ALL) -Wl,--no-gc-sections -o $$@ $$^ \
-	        -lcriterion -lsystemd -ljson-c -larchive -lcgroup -lseccomp -lnettle -lidn2 -lm $$(CURSES_LIBS)
+	        -lcriterion -lsystemd -ljson-c -larchive -lcgroup -lseccomp -lnettle -lidn2 -lcares -lm $$(CURSES_LIBS)
 -include $(patsubst %.o,%.d,$(call objects,$(call unit_src,$(1))))
 endef
 $(foreach p,$(UNIT_PARTS),$(eval $(call unit_program,$(p))))
