@@ -36,9 +36,10 @@ let
   });
 
   names = [
-    "acl" "attr" "bash" "bashInteractive" "bc" "c-ares" "clang-tools" "criterion" "diffutils" "file" "findutils" "gawk" "gcc"
-    "git" "gnugrep" "gnumake" "gnused" "gnutar" "jq" "json_c" "libarchive" "libcgroup" "libidn2" "libseccomp" "ncurses"
-    "nettle" "nodejs" "pkg-config" "polkit" "procps" "ripgrep" "systemd" "tree" "typescript" "util-linux" "which"
+    "acl" "attr" "bash" "bashInteractive" "bc" "c-ares" "clang-tools" "criterion" "diffutils" "file" "findutils"
+    "gawk" "gcc" "git" "gnugrep" "gnumake" "gnused" "gnutar" "jq" "json_c" "libarchive" "libcgroup" "libidn2"
+    "libseccomp" "ncurses" "nettle" "nodejs" "pkg-config" "polkit" "procps" "ripgrep" "systemd" "tree" "typescript"
+    "util-linux" "which"
   ];
 
   packages = final: lib.genAttrs names dummy // {
