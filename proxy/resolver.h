@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Names to addresses, without waiting: c-ares on an event loop. It asks the servers of /etc/resolv.conf, and looks into
- * /etc/hosts first; where resolv.conf has changed since, what is asked from then on goes to the new servers. Names are
- * looked up as they are, never with a search domain: a host's rule is about one name.
+ * Names to addresses, without waiting: c-ares on an event loop. It asks the servers of /etc/resolv.conf, and looks
+ * into /etc/hosts first; where resolv.conf has changed since, what is asked from then on goes to the new servers.
+ * Names are looked up as they are, never with a search domain: a host's rule is about one name.
  */
 
 #include <sys/socket.h>
@@ -24,9 +24,9 @@ typedef struct ResolverAddresses {
 } ResolverAddresses;
 
 /*
- * Called once, never from inside resolver_lookup(), and not after resolver_cancel(); the query is freed when it returns.
- * error: 0, with one address at least; -ENOENT: there is no such name, or it has no address; -ETIMEDOUT; -EIO: no
- * server gave an answer that is one; -ENOMEM.
+ * Called once, never from inside resolver_lookup(), and not after resolver_cancel(); the query is freed when it
+ * returns. error: 0, with one address at least; -ENOENT: there is no such name, or it has no address; -ETIMEDOUT;
+ * -EIO: no server gave an answer that is one; -ENOMEM.
  */
 typedef void (*ResolverDone)(ResolverQuery *q, int error, const ResolverAddresses *addresses, void *userdata);
 
@@ -36,7 +36,7 @@ int resolver_new(sd_event *event, const char *servers, Resolver **ret);
 Resolver *resolver_free(Resolver *r);
 DEFINE_TRIVIAL_CLEANUP_FUNC(Resolver *, resolver_free);
 
-/* It ends by itself after RESOLVER_TRIES times the server's patience at the latest (about 15 s). */
+/* It ends by itself after about 15 s at the latest. */
 int resolver_lookup(Resolver *r, const char *name, uint16_t port, ResolverDone on_done, void *userdata,
                     ResolverQuery **ret);
 /* The answer is of no interest any more. */
