@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A Resolver has one c-ares channel, and those that are replaced because resolv.conf changed for as long as something is
- * asked of them. c-ares tells which sockets it wants watched; each is an event source. What it answers is kept in the
- * query and told from the event loop, because it may answer (from /etc/hosts, say) before it returns from the question.
+ * A Resolver has one c-ares channel, and those that are replaced because resolv.conf changed for as long as something
+ * is asked of them. c-ares tells which sockets it wants watched; each is an event source. What it answers is kept in
+ * the query and told from the event loop, because it may answer (from /etc/hosts, say) before it returns from the
+ * question.
  */
 
 #include <ares.h>
