@@ -133,7 +133,8 @@ int dial_new(sd_event *event, const struct sockaddr_storage *addresses, size_t n
                 d->attempts[i] = (Attempt) { .dial = d, .address = addresses[i], .fd = -EBADF };
 
         /* The first one begins in the loop as well, so that nobody is told before this returns. */
-        r = sd_event_add_time_relative(event, &d->timer, CLOCK_MONOTONIC, /* usec= */ 0, /* accuracy= */ 1, on_next, d);
+        r = sd_event_add_time_relative(event, &d->timer, CLOCK_MONOTONIC, /* usec= */ 0, /* accuracy= */ 1, on_next,
+                                       d);
         if (r < 0)
                 return r;
         (void) sd_event_source_set_description(d->timer, "dial-next");

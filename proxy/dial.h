@@ -3,8 +3,8 @@
 
 /*
  * A TCP connection to the first of several addresses that answers: they are tried in order, each a moment after the
- * one before it, or at once when that has failed (RFC 8305, section 5). Which addresses may be tried at all was decided
- * before; none is looked up or added here, so what is connected to is one of them.
+ * one before it, or at once when that has failed (RFC 8305, section 5). Which addresses may be tried at all was
+ * decided before; none is looked up or added here, so what is connected to is one of them.
  */
 
 #include <sys/socket.h>
