@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What sandboxd and sandbox-proxy say to each other, in frames (frame.h) over a socketpair, descriptor PROXY_CONTROL_FD
- * of the proxy. The turn id of a frame is the session's number: any but 0, chosen by the daemon, never used again with
+ * What sandboxd and sandbox-proxy say to each other, in frames (frame.h) over a socketpair, PROXY_CONTROL_FD of the
+ * proxy. The turn id of a frame is the session's number: any but 0, chosen by the daemon, never used again with
  * the same process. The proxy trusts the daemon, but a frame that is none ends it. The daemon trusts nothing of what
  * the proxy says: it runs as the user.
  *
