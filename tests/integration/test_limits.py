@@ -40,7 +40,7 @@ def test_a_low_cpu_limit_is_named(daemon, name):
     reply = daemon.run(spin, name, env="python", cpus=0.1)
     assert "CPU limit 0.1 reached" in reply["notice"] and hits(daemon, reply["id"]) == ["cpu"]
     # Long enough that the rest of the debt, which the kernel counts when it is paid, is a small part of it.
-    assert daemon.run("import time; time.sleep(1.5)", name, env="python")["notice"] is None, "of an earlier turn"
+    assert daemon.run("import time; time.sleep(3)", name, env="python")["notice"] is None, "of an earlier turn"
     assert daemon.run("1", name, env="python")["notice"] is None
 
 
