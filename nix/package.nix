@@ -52,6 +52,7 @@ stdenv.mkDerivation (finalAttrs: {
       ../environments
       ../lib
       ../polkit
+      ../proxy
       ../shim
       ../snapshot
       ../tests/fuzz/fuzz.mk
