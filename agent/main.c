@@ -19,6 +19,8 @@
  * read its memory (/proc/1/mem) or open its descriptors. Signals from inside the namespace do not reach a
  * pid 1 that has no handlers, and all are blocked besides.
  *
+ * With a way to the network there is one more process, the relay (network.h).
+ *
  * The daemon is trusted, but a frame out of order means that the two have lost each other: the agent ends,
  * as it does when the daemon closes the socket, and the kernel ends the whole namespace with it.
  *
@@ -38,6 +40,7 @@
 
 #include "agent/children.h"
 #include "agent/link.h"
+#include "agent/network.h"
 #include "agent/operation.h"
 #include "agent/setup.h"
 #include "agent/turn.h"
@@ -79,6 +82,7 @@ typedef struct Agent {
         Interpreter interpreters[INTERPRETERS_MAX];
         Turn turn;
         Operation operation;
+        Network network;
 } Agent;
 
 /* Tells the kernel what has changed, which between turns of a session is nothing. fd -EBADF: none. */
@@ -174,6 +178,7 @@ static int agent_on_signal(Agent *a) {
                         return 0;
 
                 status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status;
+                network_on_death(&a->network, info.si_pid);
                 interpreters_on_death(a->interpreters, info.si_pid);
                 r = agent_on_death(a, info.si_pid, status);
                 (void) waitpid(info.si_pid, NULL, 0);
@@ -235,6 +240,7 @@ static int agent_on_frames(Agent *a) {
 static int agent_timeout(const Agent *a) {
         uint64_t deadline = MIN(turn_deadline(&a->turn), operation_deadline(&a->operation)), now;
 
+        deadline = MIN(deadline, network_deadline(&a->network));
         if (deadline == USEC_INFINITY)
                 return -1;
 
@@ -292,6 +298,8 @@ static int agent_iterate(Agent *a) {
                 r = turn_on_deadline(&a->turn);
         if (r >= 0 && operation_deadline(&a->operation) <= now_monotonic())
                 r = operation_on_deadline(&a->operation);
+        if (network_deadline(&a->network) <= now_monotonic())
+                network_on_deadline(&a->network);
         if (r >= 0)
                 r = interpreters_tell_checkpoints(a->interpreters, /* again= */ false, &a->link.out);
 
@@ -310,14 +318,14 @@ static void agent_kill_all(const Agent *a) {
                 }
 }
 
-static int agent_setup(Agent *a, const char *argument) {
+static int agent_setup(Agent *a, const SetupArguments *arguments) {
         const struct rlimit no_core = {};
-        int r;
+        int network_fd, r;
 
         (void) mallopt(M_MMAP_THRESHOLD, BIG_SIZE);
         (void) mallopt(M_TRIM_THRESHOLD, BIG_SIZE);
 
-        r = setup_take_socket(argument, &a->link.fd);
+        r = setup_take_fds(arguments, &a->link.fd, &network_fd);
         if (r < 0)
                 return r;
 
@@ -343,7 +351,7 @@ static int agent_setup(Agent *a, const char *argument) {
         a->turn.on_other_report = agent_on_other_report;
         a->turn.userdata = a;
         operation_init(&a->operation, &a->turn, a->interpreters, &a->link.out);
-        return 0;
+        return network_init(&a->network, network_fd);
 }
 
 /* Standard error is the daemon's ear for failed starts, so it is kept until the hello is out. */
@@ -364,17 +372,14 @@ static int agent_hello(Agent *a) {
 
 int main(int argc, char *argv[]) {
         static Agent agent = { .link = { .fd = -EBADF }, .signal_fd = -EBADF };
+        SetupArguments arguments;
         int r;
 
         log_open("sandbox-agent", LOG_NOTICE);
-        if (argc != 2 && argc != 4) {
-                log_error("Expected the number of the daemon's socket, or three: those of a list and a filter, too.");
-                return EXIT_FAILURE;
-        }
-        if (argc == 4 && setup_confine(argv[2], argv[3]) < 0)
+        if (setup_parse(argc, argv, &arguments) < 0 || setup_confine(&arguments) < 0)
                 return EXIT_FAILURE;
 
-        r = agent_setup(&agent, argv[1]);
+        r = agent_setup(&agent, &arguments);
         if (r >= 0)
                 r = agent_hello(&agent);
         if (r < 0) {

@@ -13,28 +13,9 @@
 
 #include "agent/launch.h"
 #include "agent/operation-child.h"
+#include "lib/fd-util.h"
 
 #define OOM_SCORE_OPERATION 1000
-
-static int compare_fds(const void *a, const void *b) {
-        int x = *(const int *) a, y = *(const int *) b;
-
-        return (x > y) - (x < y);
-}
-
-static void close_all_but(int fds[], size_t n) {
-        unsigned from = 0;
-
-        qsort(fds, n, sizeof(*fds), compare_fds);
-        for (size_t i = 0; i < n; i++) {
-                if (fds[i] < 0 || (unsigned) fds[i] < from)
-                        continue;
-                if ((unsigned) fds[i] > from)
-                        (void) close_range(from, (unsigned) fds[i] - 1, 0);
-                from = (unsigned) fds[i] + 1;
-        }
-        (void) close_range(from, ~0U, 0);
-}
 
 static _noreturn_ void child_run(OperationWork work, void *userdata, int channel, const int *keep, size_t n_keep,
                                  OperationResult *result) {
@@ -44,7 +25,7 @@ static _noreturn_ void child_run(OperationWork work, void *userdata, int channel
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (size_t i = 0; i < n_keep; i++)
                 fds[i + 1] = keep[i];
-        close_all_but(fds, n_keep + 1);
+        fds_close_others(fds, n_keep + 1);
 
         work(channel, result, userdata);
         _exit(EXIT_SUCCESS);

@@ -167,7 +167,11 @@ static inline const char *agent_operation_error_find(const char *name) {
 #define OUTPUT_HEAD_MAX (64U * 1024U)
 #define OUTPUT_TAIL_MAX (64U * 1024U)
 
-/* The agent is run as "sandbox-agent FD": its end of the socketpair, which it makes CLOEXEC first of all. */
+/* The agent is run as "sandbox-agent FD": its end of the socketpair, which it makes CLOEXEC first of all. In a jail
+ * with a closure two more numbers follow (agent/setup.h). With a network the last argument is AGENT_NETWORK and the
+ * number of an O_PATH descriptor of the Unix socket, mode 0666, that the session's proxy listens on; it may have been
+ * unlinked. The agent then has one more process, the relay, for as long as it lives. */
+#define AGENT_NETWORK "network="
 
 /* How long the agent's interrupt ladder may take after a time-out before the daemon ends the session:
  * SIGINT, 1 s, SIGKILL of the turn's children, 1 s, SIGKILL of the interpreter, 1 s, restart of nothing. */

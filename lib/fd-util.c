@@ -40,6 +40,26 @@ int fd_set_nonblock(int fd, bool nonblock) {
         return 0;
 }
 
+static int compare_fds(const void *a, const void *b) {
+        int x = *(const int *) a, y = *(const int *) b;
+
+        return (x > y) - (x < y);
+}
+
+void fds_close_others(int keep[], size_t n) {
+        unsigned from = 0;
+
+        qsort(keep, n, sizeof(*keep), compare_fds);
+        for (size_t i = 0; i < n; i++) {
+                if (keep[i] < 0 || (unsigned) keep[i] < from)
+                        continue;
+                if ((unsigned) keep[i] > from)
+                        (void) close_range(from, (unsigned) keep[i] - 1, 0);
+                from = (unsigned) keep[i] + 1;
+        }
+        (void) close_range(from, ~0U, 0);
+}
+
 int write_full(int fd, const void *data, size_t size) {
         const char *p = data;
 

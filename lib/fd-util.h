@@ -19,6 +19,9 @@ static inline void closep(int *fd) {
 
 int fd_set_nonblock(int fd, bool nonblock);
 
+/* Closes all descriptors but these, which are sorted for it; negative ones are none. */
+void fds_close_others(int keep[], size_t n);
+
 /* Writes all of it to a blocking descriptor, restarting on EINTR. 0 or negative errno. */
 int write_full(int fd, const void *data, size_t size);
 
