@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "agent/relay-connection.h"
@@ -138,11 +139,19 @@ static int relay_iterate(Relay *r) {
         return 0;
 }
 
+/* Even those that glibc keeps to itself (32 and 33), of which pid 1 need not be afraid. */
+static void block_all_signals(void) {
+        const uint64_t all = UINT64_MAX;
+
+        (void) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
+}
+
 void relay_run(const int listeners[RELAY_LISTENERS_MAX], int proxy_fd) {
         static Relay relay;
         char path[32];
         int r = 0;
 
+        block_all_signals();
         (void) prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void) prctl(PR_SET_NAME, "sandbox-relay");
         for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -67,13 +67,18 @@ def become(uid, nproc=None, fsize=None, ignore_sigchld=False):
         os.setresuid(uid, uid, uid)
 
 
+JAIL = ["bwrap", "--unshare-user", "--unshare-pid", "--unshare-net", "--as-pid-1", "--new-session", "--die-with-parent",
+        "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000", "--dev-bind", "/", "/", "--proc", "/proc", "--"]
+
+
 class Agent:
     """An agent process. fake: which programs are the fake driver; path: where others are; namespace: as pid
-    1 of one; mounts: a script for a mount namespace of its own, $0 is the workspace; uid, nproc, fsize,
+    1 of one; mounts: a script for a mount namespace of its own, $0 is the workspace; jail: by bubblewrap, with a loopback of
+    its own; network: the path of the socket that it is to have; fds: whose numbers are arguments; uid, nproc, fsize,
     ignore_sigchld: what it is started as and with."""
 
     def __init__(self, fake=("python3",), path=":/usr/bin:/bin", namespace=False, mounts=None, env=None, wait=WAIT,
-                 uid=None, **inherited):
+                 uid=None, jail=False, network=None, fds=(), **inherited):
         self.directory = tempfile.mkdtemp(prefix="nix-sandbox-agent-")
         self.workspace = os.path.join(self.directory, "workspace")
         self.number, self.operation, self.inbox, self.wait = 0, 0, b"", wait
@@ -89,17 +94,25 @@ class Agent:
         ours, theirs = socket.socketpair()
         ours.settimeout(wait)
         self.socket = ours
-        command = [AGENT, str(theirs.fileno())]
+        command = [AGENT, str(theirs.fileno()), *map(str, fds)]
+        passed = [theirs.fileno(), *fds]
+        if network:
+            passed.append(os.open(network, os.O_PATH))
+            command.append(f"network={passed[-1]}")
+        if jail:
+            command = JAIL + command
         if namespace:
             command = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"] + command
         if mounts:
             command = ["unshare", "--mount", "--propagation", "private", "sh", "-ec", mounts + '; cd "$0"; exec "$@"',
                        self.workspace] + command
         self.process = subprocess.Popen(
-            command, cwd=self.workspace, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
+            command, cwd=self.workspace, pass_fds=passed, stdin=subprocess.DEVNULL,
             preexec_fn=lambda: become(uid, **inherited),
             env={"PATH": programs + path, "HOME": self.workspace, "LANG": "C.UTF-8", **(env or {})})
         theirs.close()
+        if network:
+            os.close(passed[-1])
         kind, turn, payload = self.receive()
         assert (kind, turn) == (EVENT, 0)
         self.hello = json.loads(payload)
