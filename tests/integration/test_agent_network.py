@@ -15,6 +15,8 @@ import time
 import pytest
 
 from agentlib import JAIL, Agent
+from closurelib import Closure
+from daemonlib import public_directory, removed
 
 CAN_JAIL = shutil.which("bwrap") and subprocess.run([*JAIL, "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
 pytestmark = pytest.mark.skipif(not CAN_JAIL, reason="bubblewrap makes no jails here")
@@ -494,3 +496,37 @@ def test_in_a_closure():
         os.close(listed)
         os.close(allow)
         shutil.rmtree(store)
+
+
+# In the jails of sandboxd, by a bubblewrap that gives the agent what the daemon does not give it yet
+
+WRAPPER = """#!/usr/bin/python3 -ISE
+import os, sys
+fd = os.open({path!r}, os.O_PATH)
+os.set_inheritable(fd, True)
+os.execv({bwrap!r}, sys.argv + [f"network={{fd}}"])
+"""
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_in_a_jail_of_the_daemon(start, closed):
+    with contextlib.ExitStack() as stack:
+        directory = stack.enter_context(removed(public_directory()))
+        listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+        path, bwrap = os.path.join(directory, "proxy"), os.path.join(directory, "bwrap")
+        listener.bind(path)
+        os.chmod(path, 0o666)
+        listener.listen()
+        listener.settimeout(20)
+        with open(bwrap, "w", encoding="utf-8") as f:
+            f.write(WRAPPER.format(path=path, bwrap=shutil.which("bwrap")))
+        os.chmod(bwrap, 0o755)
+        config = stack.enter_context(Closure()).config() if closed else None
+        d = start(config, env={"PATH": f"{directory}:{os.environ['PATH']}"})
+        link = d.begin("exec 9<>/dev/tcp/127.0.0.1/3128; echo ping >&9; read -u 9 x; echo $x $http_proxy", session="s",
+                       env="closed" if closed else "shell", **({"interpreter": "bash"} if closed else {}))
+        s, _ = listener.accept()
+        assert s.recv(99) == b"ping\n"
+        s.sendall(b"pong\n")
+        assert link.answer()["stdout"] == "pong http://127.0.0.1:3128\n"
+        s.close()
