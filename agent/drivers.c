@@ -60,4 +60,6 @@ EMBED("driver_node",
       FILE_TEXT("agent/drivers/node-restore.js")
       ".ascii \"), (\"\n"
       FILE_TEXT("agent/drivers/node-list.js")
-      ".ascii \")))\"\n");
+      ".ascii \")), (\"\n"
+      FILE_TEXT("agent/drivers/node-proxy.js")
+      ".ascii \"))\"\n");

@@ -54,8 +54,9 @@ def pending(fd):
 class Driver:
     """One interpreter process with its driver, restarted when it has died."""
 
-    def __init__(self, kind, workspace=None):
+    def __init__(self, kind, workspace=None, env=None):
         self.kind = kind
+        self.env = {**ENVIRONMENT, **(env or {})}
         self.borrowed = workspace
         self.workspace = workspace or tempfile.mkdtemp(prefix="nix-sandbox-driver-")
         self.process = None
@@ -71,7 +72,7 @@ class Driver:
         if self.kind == "node":
             seldom = ", ".join(f"({read(f'node-{name}.js')})" for name in ("state", "restore", "list"))
             text = (f"({text})(({read('node-source.js')})(), ({read('node-output.js')})(), ({read('node-values.js')})(), "
-                    f"({read('node-operate.js')})({seldom}))")
+                    f"({read('node-operate.js')})({seldom}), ({read('node-proxy.js')}))")
         ours, theirs = socket.socketpair()
         out_r, out_w = os.pipe()
         err_r, err_w = os.pipe()
@@ -90,7 +91,7 @@ class Driver:
                         os.set_inheritable(fd, False)
 
         self.process = subprocess.Popen(argv(text), preexec_fn=child, close_fds=False, cwd=self.workspace,
-                                        env={**ENVIRONMENT, "HOME": self.workspace})
+                                        env={**self.env, "HOME": self.workspace})
         for fd in (out_w, err_w, null):
             os.close(fd)
         theirs.close()
