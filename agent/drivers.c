@@ -42,9 +42,11 @@ EMBED("driver_python_commands",
       PYTHON_STRING("RESTORING", FILE_TEXT("agent/drivers/python-restore.py"))
       PYTHON_STRING("LISTING", FILE_TEXT("agent/drivers/python-list.py"))
       FILE_TEXT("agent/drivers/python-state.py"));
-/* Functions; the first is called with what the others give. */
+/* Functions; the second is called with what the others give, after the first. */
 EMBED("driver_node",
       ".ascii \"(\"\n"
+      FILE_TEXT("agent/drivers/node-proxy.js")
+      ".ascii \")(); (\"\n"
       FILE_TEXT("agent/drivers/node.js")
       ".ascii \")((\"\n"
       FILE_TEXT("agent/drivers/node-source.js")
@@ -60,6 +62,4 @@ EMBED("driver_node",
       FILE_TEXT("agent/drivers/node-restore.js")
       ".ascii \"), (\"\n"
       FILE_TEXT("agent/drivers/node-list.js")
-      ".ascii \")), (\"\n"
-      FILE_TEXT("agent/drivers/node-proxy.js")
-      ".ascii \"))\"\n");
+      ".ascii \")))\"\n");

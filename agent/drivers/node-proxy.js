@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For a node that does not look at http_proxy and its like by itself (before 22.21 and 24.5): has fetch, http and https
- * go through that proxy, https by CONNECT, http by naming the whole URL. This file is a function, called once when a
- * session has a network. The environment is read anew for each request, so that code may change it.
+ * With a network, has fetch, http and https of a node that knows no proxies go through the one of the environment:
+ * https by CONNECT, http by naming the whole URL. This file is a function, called first of
+ * all. The environment is read anew for each request, so that code may change it.
  *
- * Only defaults are changed, as in the newer node: the dispatcher of fetch and the two global agents. Code that brings
- * an agent of its own means it. None of the three modules is loaded here, which would cost every start as much as it
- * takes already: fetch loads undici when it is called; http is noticed when it is required or, for import, by its
- * first act, which is to read net.createConnection.
+ * Only defaults are changed, as newer nodes do: the dispatcher of fetch and the two global agents. Code that brings
+ * an agent of its own means it. Nothing is loaded before it is used, which would cost every start half as much again:
+ * fetch loads undici when it is called; http is noticed when it is required or, for import, by its first act, which
+ * is to read net.createConnection.
  *
  * A refused CONNECT is an error with the proxy's own words, the cause of fetch's. A refused http request is a
  * response, whose body has them.
@@ -16,11 +16,17 @@
         'use strict';
 
         const { Buffer, Error, Number, Object, process, queueMicrotask, String, Symbol, URL } = globalThis;
+        const { env } = process;
+        const [major, minor] = process.versions.node.split('.').map(Number);
+
+        /* NODE_USE_ENV_PROXY, which the agent sets, is all that these need. */
+        if (!env.http_proxy || major > 24 || (major === 24 && minor >= 5) || (major === 22 && minor >= 21))
+                return;
+
         const { apply } = Reflect;
         const { Module } = require('module');
         const net = require('net');
 
-        const { env } = process;
         const SENTENCE_MAX = 4096, SENTENCE_MSEC = 2000;
 
         /* ---- which way ---- */
@@ -28,7 +34,6 @@
         const lookUp = (name) => env[name] || env[name.toUpperCase()] || '';
         const bare = (host) => host.replace(/^\[|\]$/g, '').toLowerCase();
         const bracketed = (host) => net.isIPv6(host) ? `[${host}]` : host;
-
         /* An entry is a host, which stands for those below it, too, perhaps with a port; or all. */
         const isDirect = (host, port) => lookUp('no_proxy').toLowerCase().split(/[\s,]+/).some((entry) => {
                 const [name, only] = net.isIPv6(bare(entry)) ? [entry] : entry.split(/:(?=\d+$)/);
@@ -52,38 +57,38 @@
         /* ---- CONNECT ---- */
 
         const refusal = (authority, response, text) => {
-                const sentence = text.trim() || `${response.statusCode} ${response.statusMessage}`;
+                const { statusCode, statusMessage } = response;
+                const sentence = text.trim() || `${statusCode} ${statusMessage}`;
 
                 return Object.assign(new Error(`The proxy refused ${authority}: ${sentence}`),
-                                     { code: 'ERR_PROXY_REFUSED', statusCode: response.statusCode });
+                                     { code: 'ERR_PROXY_REFUSED', statusCode });
         };
 
         /* Its body follows, for which nobody waits for long. */
         const readRefusal = (response, socket, head, done) => {
-                const length = Number(response.headers['content-length'] ?? SENTENCE_MAX);
-                let body = head, over = false;
+                const length = Math.min(Number(response.headers['content-length'] ?? SENTENCE_MAX), SENTENCE_MAX);
+                let body = head;
 
                 const finish = () => {
-                        if (over)
-                                return;
-                        over = true;
+                        done?.(body.toString('utf8', 0, length));
+                        done = null;
                         socket.destroy();
-                        done(body.toString('utf8', 0, Math.min(length, SENTENCE_MAX)));
                 };
-                const look = () => body.length >= Math.min(length, SENTENCE_MAX) && finish();
+                const take = (more) => {
+                        body = Buffer.concat([body, more]);
+                        if (body.length >= length)
+                                finish();
+                };
 
                 socket.setTimeout(SENTENCE_MSEC, finish);
-                for (const event of ['end', 'error', 'close'])
-                        socket.on(event, finish);
-                socket.on('data', (more) => {
-                        body = Buffer.concat([body, more]);
-                        look();
-                });
-                look();
+                socket.on('data', take).on('end', finish).on('error', finish).on('close', finish);
+                take(Buffer.alloc(0));
         };
 
         /* done(error) or done(null, socket) */
         const tunnel = (proxy, host, port, done) => {
+                if (proxy === null)
+                        return done(new Error('The environment names no proxy any more'));
                 const { http, DirectAgent } = install();
                 const authority = `${bracketed(bare(host))}:${port}`;
                 const request = http.request({ method: 'CONNECT', host: proxy.host, port: proxy.port, path: authority,
@@ -111,13 +116,14 @@
 
                 class HttpAgent extends DirectAgent {
                         addRequest(request, options, ...rest) {
-                                const { host, port } = options, proxy = proxyFor('http:', host ?? 'localhost', port ?? 80);
+                                const { host = 'localhost', port = 80, socketPath } = options;
+                                const proxy = socketPath ? null : proxyFor('http:', host, port);
 
-                                if (proxy === null || options.socketPath)
+                                if (proxy === null)
                                         return super.addRequest(request, options, ...rest);
                                 const from = request.path;
                                 const at = request.getHeader('host') ??
-                                        `${bracketed(bare(host))}${Number(port ?? 80) === 80 ? '' : `:${port}`}`;
+                                        `${bracketed(bare(host))}${Number(port) === 80 ? '' : `:${port}`}`;
 
                                 /* The header is there already when it was given as a list, or the body waits. */
                                 request.path = `http://${at}${from}`;
@@ -132,16 +138,13 @@
 
                 class HttpsAgent extends https.Agent {
                         createConnection(options, done) {
-                                const { host, port } = options;
-                                const proxy = options.socketPath ? null : proxyFor('https:', host ?? 'localhost', port ?? 443);
+                                const { host = 'localhost', port = 443, socketPath } = options;
+                                const proxy = socketPath ? null : proxyFor('https:', host, port);
 
                                 if (proxy === null)
                                         return super.createConnection(options, done);
-                                tunnel(proxy, host, port ?? 443, (error, socket) => {
-                                        if (error)
-                                                return done(error);
-                                        done(null, super.createConnection({ ...options, socket }));
-                                });
+                                tunnel(proxy, host, port, (error, socket) => error
+                                        ? done(error) : done(null, super.createConnection({ ...options, socket })));
                         }
                 }
 
@@ -155,13 +158,12 @@
         const load = Module._load;
 
         const install = () => {
-                if (installed !== null)
+                if (installed)
                         return installed;
                 Object.defineProperty(net, 'createConnection', { value: createConnection, writable: true });
                 if (Module._load === hookedLoad)
                         Module._load = load;
-                installed = makeAgents(require('http'), require('https'));
-                return installed;
+                return installed = makeAgents(require('http'), require('https'));
         };
 
         const hookedLoad = function (request, ...rest) {
@@ -185,24 +187,20 @@
 
         /* ---- fetch ---- */
 
-        const DISPATCHER = Symbol.for('undici.globalDispatcher.1');
         const { fetch } = globalThis;
+        const DISPATCHER = Symbol.for('undici.globalDispatcher.1');
 
         const connect = ({ hostname, port, protocol, servername }, done) => {
-                const proxy = proxyFor(protocol, hostname, port || (protocol === 'https:' ? 443 : 80));
                 const onSocket = (socket, event) => {
                         socket.setNoDelay(true);
                         socket.once('error', done);
-                        socket.once(event, () => {
-                                socket.off('error', done);
-                                done(null, socket);
-                        });
+                        socket.once(event, () => done(null, socket.off('error', done)));
                 };
 
                 /* What is asked for by http is the proxy itself. */
-                if (protocol === 'http:' || proxy === null)
-                        return onSocket(net.connect(Number(port), bare(hostname)), 'connect');
-                tunnel(proxy, hostname, port || 443, (error, socket) => {
+                if (protocol === 'http:')
+                        return onSocket(net.connect(Number(port || 80), bare(hostname)), 'connect');
+                tunnel(proxyFor(protocol, hostname, port || 443), hostname, port || 443, (error, socket) => {
                         if (error)
                                 return done(error);
                         const host = bare(servername || hostname);
@@ -231,7 +229,7 @@
                                         ...options,
                                         origin: `http://${bracketed(proxy.host)}:${proxy.port}`,
                                         path: `${origin}${options.path}`,
-                                        headers: [...Object.entries(options.headers ?? {}).flat(), 'host', host],
+                                        headers: { ...options.headers, host },
                                 }, handler);
                         }
                 }({ connect });

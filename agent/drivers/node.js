@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The node driver: one node process that runs turn after turn and keeps its state (see driver-protocol.h).
- * This file is a function, called with what node-source.js, -output.js, -values.js and -operate.js give, and with
- * node-proxy.js itself.
+ * This file is a function, called with what node-source.js, -output.js, -values.js and -operate.js give.
  *
  * Theory of operation. Code runs in V8's REPL mode, which only the inspector offers: let and class can be
  * declared again and await may stand anywhere. The inspector session lives no longer than the synchronous
@@ -23,7 +22,7 @@
  * emitted. Not covered: import() inside of eval() and Function(), nextTick callbacks without end, and our
  * own frames in a stack that the code itself prints.
  */
-(source, output, values, operations, useProxy) => {
+(source, output, values, operations) => {
         'use strict';
 
         const { Buffer, Error, Number, process, RegExp, setImmediate, String, URL } = globalThis;
@@ -387,13 +386,6 @@
         control.on('end', () => apply(reallyExit, process, [0]));
         control.on('error', controlLost);
 
-        /* By NODE_USE_ENV_PROXY, which the agent sets. */
-        const knowsProxies = (version) => {
-                const [major, minor] = stringSplit(version, '.');
-
-                return major > 24 || (major == 24 && minor >= 5) || (major == 22 && minor >= 21);
-        };
-
         Object.defineProperty(globalThis, BRIDGE, {
                 value: Object.freeze({ __proto__: null, import: importModule, run: runAction, take: operations.take }),
         });
@@ -401,8 +393,6 @@
         delete globalThis.__filename;
         delete process._eval;
         process.execArgv = [];
-        if (process.env.http_proxy && !knowsProxies(process.versions.node))
-                useProxy();
         operations.begin();
 
         restore();

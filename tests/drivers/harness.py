@@ -71,8 +71,8 @@ class Driver:
             text += "".join(map(read, ("bash-values.sh", "bash-checkpoint.sh", "bash-start.sh")))
         if self.kind == "node":
             seldom = ", ".join(f"({read(f'node-{name}.js')})" for name in ("state", "restore", "list"))
-            text = (f"({text})(({read('node-source.js')})(), ({read('node-output.js')})(), ({read('node-values.js')})(), "
-                    f"({read('node-operate.js')})({seldom}), ({read('node-proxy.js')}))")
+            text = (f"({read('node-proxy.js')})(); ({text})(({read('node-source.js')})(), ({read('node-output.js')})(), ({read('node-values.js')})(), "
+                    f"({read('node-operate.js')})({seldom}))")
         ours, theirs = socket.socketpair()
         out_r, out_w = os.pipe()
         err_r, err_w = os.pipe()
