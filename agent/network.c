@@ -27,11 +27,14 @@ static const struct {
         const char *name;
         const char *value;
 } variable_table[] = {
-        /* curl and wget read the small ones only, some others the large ones only. */
+        /* curl and wget read the small ones only, some others the large ones only. git, pip, npm and cargo were tried:
+         * these are all that they need. */
         { "http_proxy", NETWORK_URL },
         { "https_proxy", NETWORK_URL },
         { "HTTP_PROXY", NETWORK_URL },
         { "HTTPS_PROXY", NETWORK_URL },
+        /* Not socks5h, which the proxy speaks as well: Python's clients refuse to start with it where they lack a
+         * module for it (requests without PySocks, httpx without socksio). */
         { "all_proxy", NETWORK_URL },
         { "ALL_PROXY", NETWORK_URL },
         { "no_proxy", NETWORK_DIRECT },
