@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <criterion/criterion.h>
@@ -170,4 +171,23 @@ Test(fd_util, reopening_gives_an_offset_of_its_own) {
 
         cr_assert_lt(fd_reopen(-EBADF), 0);
         cr_assert_eq(fd_reopen(99999), -ENOENT);
+}
+
+Test(fd_util, close_others) {
+        int keep[4] = { -EBADF, 60, 41, 42 };
+
+        for (int fd = 40; fd <= 60; fd++)
+                cr_assert_eq(dup2(directory_fd, fd), fd);
+        if (fork() == 0) {
+                fds_close_others(keep, ELEMENTSOF(keep));
+                for (int fd = 0; fd <= 70; fd++)
+                        if ((fcntl(fd, F_GETFD) >= 0) != (fd == 41 || fd == 42 || fd == 60))
+                                _exit(1);
+                _exit(0);
+        }
+        int status = -1;
+
+        cr_assert(wait(&status) > 0 && status == 0);
+        for (int fd = 40; fd <= 60; fd++)
+                (void) close(fd);
 }
