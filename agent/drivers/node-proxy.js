@@ -58,10 +58,9 @@
 
         const refusal = (authority, response, text) => {
                 const { statusCode, statusMessage } = response;
-                const sentence = text.trim() || `${statusCode} ${statusMessage}`;
+                const sentence = text.trim() || `The proxy refused ${authority}: ${statusCode} ${statusMessage}`;
 
-                return Object.assign(new Error(`The proxy refused ${authority}: ${sentence}`),
-                                     { code: 'ERR_PROXY_REFUSED', statusCode });
+                return Object.assign(new Error(sentence), { code: 'ERR_PROXY_REFUSED', statusCode });
         };
 
         /* Its body follows, for which nobody waits for long. */
