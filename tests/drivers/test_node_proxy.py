@@ -104,7 +104,8 @@ class Machine:
         context.load_cert_chain(self.cert, key)
         self.secure.socket = context.wrap_socket(self.secure.socket, server_side=True)
         self.proxy.asked = []
-        self.proxy.ports = {"443": self.secure.server_port, "8443": self.secure.server_port}
+        self.proxy.ports = {"443": self.secure.server_port, "8443": self.secure.server_port,
+                            "80": self.plain.server_port, "8080": self.plain.server_port}
         for server in (self.plain, self.secure, self.proxy):
             server.daemon_threads = True
             threading.Thread(target=server.serve_forever, daemon=True).start()
