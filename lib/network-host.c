@@ -38,6 +38,44 @@ NetworkAddress network_address_v6(const struct in6_addr *v6) {
         return network_address_v4(v4);
 }
 
+/* The bytes are copied: nobody says that a sockaddr is aligned. */
+int network_address_from_sockaddr(const struct sockaddr *sa, size_t size, NetworkAddress *ret) {
+        struct sockaddr_in in;
+        struct sockaddr_in6 in6;
+        sa_family_t family;
+
+        if (size < offsetof(struct sockaddr, sa_family) + sizeof(family))
+                return -EINVAL;
+        memcpy(&family, (const char *) sa + offsetof(struct sockaddr, sa_family), sizeof(family));
+
+        if (family == AF_INET && size >= sizeof(in)) {
+                memcpy(&in, sa, sizeof(in));
+                *ret = network_address_v4(in.sin_addr);
+                return 0;
+        }
+        if (family == AF_INET6 && size >= sizeof(in6)) {
+                memcpy(&in6, sa, sizeof(in6));
+                *ret = network_address_v6(&in6.sin6_addr);
+                return 0;
+        }
+        return -EINVAL;
+}
+
+socklen_t network_address_to_sockaddr(const NetworkAddress *a, uint16_t port, struct sockaddr_storage *ret) {
+        struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = a->v4 };
+        struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = a->v6 };
+
+        assert(a->family == AF_INET || a->family == AF_INET6);
+
+        *ret = (struct sockaddr_storage) {};
+        if (a->family == AF_INET) {
+                memcpy(ret, &in, sizeof(in));
+                return sizeof(in);
+        }
+        memcpy(ret, &in6, sizeof(in6));
+        return sizeof(in6);
+}
+
 NetworkHost network_host_of_address(const NetworkAddress *a) {
         return (NetworkHost) { .is_address = true, .address = *a };
 }

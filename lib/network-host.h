@@ -21,6 +21,7 @@
  */
 
 #include <netinet/in.h>
+#include <sys/socket.h>
 
 #include "macro.h"
 
@@ -36,6 +37,7 @@ typedef struct NetworkAddress {
         union {
                 struct in_addr v4;
                 struct in6_addr v6; /* never v4-mapped */
+                uint8_t bytes[16];  /* in network order; of AF_INET four */
         };
 } NetworkAddress;
 
@@ -58,5 +60,10 @@ bool network_address_equal(const NetworkAddress *a, const NetworkAddress *b);
 /* Of what a socket or a resolver gave. The second is an IPv4 address where v6 is mapped. */
 NetworkAddress network_address_v4(struct in_addr v4);
 NetworkAddress network_address_v6(const struct in6_addr *v6);
+
+/* -EINVAL: it is neither of AF_INET nor of AF_INET6, or too short for that. Scopes are not looked at. */
+int network_address_from_sockaddr(const struct sockaddr *sa, size_t size, NetworkAddress *ret);
+/* Returns the size of what was written. */
+socklen_t network_address_to_sockaddr(const NetworkAddress *a, uint16_t port, struct sockaddr_storage *ret);
 
 NetworkHost network_host_of_address(const NetworkAddress *a);

@@ -8,17 +8,15 @@
 
 #include "proxy/address-class.h"
 
-#include <netinet/in.h>
-
 typedef struct Range {
-        Address prefix;
+        NetworkAddress prefix;
         unsigned bits;
         AddressClass class;
         unsigned inside;        /* where in the address there is one of IPv4; 0: nowhere */
 } Range;
 
-#define V4(...) { AF_INET, { __VA_ARGS__ } }
-#define V6(...) { AF_INET6, { __VA_ARGS__ } }
+#define V4(...) { .family = AF_INET, .bytes = { __VA_ARGS__ } }
+#define V6(...) { .family = AF_INET6, .bytes = { __VA_ARGS__ } }
 
 /* The first one that fits counts. */
 static const Range ranges[] = {
@@ -101,32 +99,7 @@ unsigned address_bits(int family) {
         return family == AF_INET ? 32 : 128;
 }
 
-/* The bytes are copied: nobody says that a sockaddr is aligned. */
-int address_from_sockaddr(const struct sockaddr *sa, size_t size, Address *ret) {
-        struct sockaddr_in in;
-        struct sockaddr_in6 in6;
-        sa_family_t family;
-
-        if (size < offsetof(struct sockaddr, sa_family) + sizeof(family))
-                return -EINVAL;
-        memcpy(&family, (const char *) sa + offsetof(struct sockaddr, sa_family), sizeof(family));
-
-        if (family == AF_INET && size >= sizeof(in)) {
-                memcpy(&in, sa, sizeof(in));
-                *ret = (Address) { .family = AF_INET };
-                memcpy(ret->bytes, &in.sin_addr, sizeof(in.sin_addr));
-                return 0;
-        }
-        if (family == AF_INET6 && size >= sizeof(in6)) {
-                memcpy(&in6, sa, sizeof(in6));
-                *ret = (Address) { .family = AF_INET6 };
-                memcpy(ret->bytes, &in6.sin6_addr, sizeof(in6.sin6_addr));
-                return 0;
-        }
-        return -EINVAL;
-}
-
-bool address_has_prefix(const Address *a, const Address *prefix, unsigned bits) {
+bool address_has_prefix(const NetworkAddress *a, const NetworkAddress *prefix, unsigned bits) {
         unsigned whole, rest;
 
         if (a->family != prefix->family)
@@ -138,28 +111,28 @@ bool address_has_prefix(const Address *a, const Address *prefix, unsigned bits) 
                 (rest == 0 || (a->bytes[whole] ^ prefix->bytes[whole]) >> (8 - rest) == 0);
 }
 
-static const Range *find_range(const Address *a) {
+static const Range *find_range(const NetworkAddress *a) {
         for (size_t i = 0; i < ELEMENTSOF(ranges); i++)
                 if (address_has_prefix(a, &ranges[i].prefix, ranges[i].bits))
                         return &ranges[i];
         return NULL;
 }
 
-static bool take_inside(const Address *a, const Range *range, Address *ret) {
+static bool take_inside(const NetworkAddress *a, const Range *range, NetworkAddress *ret) {
         if (!range || range->inside == 0)
                 return false;
-        *ret = (Address) { .family = AF_INET };
+        *ret = (NetworkAddress) { .family = AF_INET };
         memcpy(ret->bytes, a->bytes + range->inside, 4);
         return true;
 }
 
-bool address_inside(const Address *a, Address *ret) {
+bool address_inside(const NetworkAddress *a, NetworkAddress *ret) {
         return take_inside(a, find_range(a), ret);
 }
 
-AddressClass address_classify(const Address *a) {
+AddressClass address_classify(const NetworkAddress *a) {
         const Range *range, *range_inside;
-        Address inside;
+        NetworkAddress inside;
 
         if (a->family != AF_INET && a->family != AF_INET6)
                 return ADDRESS_RESERVED;

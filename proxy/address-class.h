@@ -8,14 +8,7 @@
  * allow-list has the address itself. What the host's own addresses are is in own-addresses.h. Pure.
  */
 
-#include <sys/socket.h>
-
-#include "lib/macro.h"
-
-typedef struct Address {
-        int family;             /* AF_INET or AF_INET6 */
-        uint8_t bytes[16];      /* in network order; of AF_INET four */
-} Address;
+#include "lib/network-host.h"
 
 typedef enum AddressClass {
         ADDRESS_PUBLIC,
@@ -38,24 +31,20 @@ typedef enum AddressClass {
 /* How it goes on after "ADDRESS is ": "a loopback address". */
 const char *address_class_to_string(AddressClass c);
 
-/* -EINVAL: it is neither of AF_INET nor of AF_INET6, or too short for that. The scope of a link-local address is not
- * looked at. */
-int address_from_sockaddr(const struct sockaddr *sa, size_t size, Address *ret);
-
 /* How many bits an address of a family has: 32 or 128. */
 unsigned address_bits(int family);
 
 /* Whether both are of the same family and begin with the same bits. */
-bool address_has_prefix(const Address *a, const Address *prefix, unsigned bits);
+bool address_has_prefix(const NetworkAddress *a, const NetworkAddress *prefix, unsigned bits);
 
 /*
  * The IPv4 address that packets to an IPv6 address end at, where the address tells: IPv4-mapped and -compatible,
  * 6to4, NAT64 with the well-known prefix. False: there is none.
  */
-bool address_inside(const Address *a, Address *ret);
+bool address_inside(const NetworkAddress *a, NetworkAddress *ret);
 
 /*
  * ADDRESS_PUBLIC or why it is special, by its range alone. Where there is an address inside that is special, it is
  * of the class of that one. An address of no known family is ADDRESS_RESERVED.
  */
-AddressClass address_classify(const Address *a);
+AddressClass address_classify(const NetworkAddress *a);

@@ -8,18 +8,18 @@
 #include <netinet/in.h>
 
 /* They are whole structures of their family, as getifaddrs(3) gives them. */
-static int read_sockaddr(const struct sockaddr *sa, Address *ret) {
+static int read_sockaddr(const struct sockaddr *sa, NetworkAddress *ret) {
         if (!sa)
                 return -EINVAL;
-        return address_from_sockaddr(sa, sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+        return network_address_from_sockaddr(sa, sa->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
                                      sizeof(struct sockaddr_in), ret);
 }
 
 /* Without a mask, or with one that is so wide that it is no network, it is the address alone. */
-static unsigned network_bits(const Address *a, const struct sockaddr *sa) {
+static unsigned network_bits(const NetworkAddress *a, const struct sockaddr *sa) {
         unsigned n = 0, all = address_bits(a->family),
                  least = a->family == AF_INET ? OWN_NETWORK_BITS_MIN_V4 : OWN_NETWORK_BITS_MIN_V6;
-        Address mask;
+        NetworkAddress mask;
 
         if (read_sockaddr(sa, &mask) < 0 || mask.family != a->family)
                 return all;
@@ -28,7 +28,7 @@ static unsigned network_bits(const Address *a, const struct sockaddr *sa) {
         return n < least ? all : n;
 }
 
-static int add(OwnAddresses *o, const Address *prefix, unsigned bits, AddressClass class) {
+static int add(OwnAddresses *o, const NetworkAddress *prefix, unsigned bits, AddressClass class) {
         OwnAddress *items;
 
         for (size_t i = 0; i < o->n; i++)
@@ -48,7 +48,7 @@ static int add(OwnAddresses *o, const Address *prefix, unsigned bits, AddressCla
 
 int own_addresses_add(OwnAddresses *o, const struct sockaddr *address, const struct sockaddr *mask,
                       const struct sockaddr *peer) {
-        Address a, p;
+        NetworkAddress a, p;
         unsigned bits;
         int r;
 
@@ -64,7 +64,7 @@ int own_addresses_add(OwnAddresses *o, const struct sockaddr *address, const str
         return r;
 }
 
-static AddressClass find(const OwnAddresses *o, const Address *a) {
+static AddressClass find(const OwnAddresses *o, const NetworkAddress *a) {
         AddressClass found = ADDRESS_PUBLIC;
 
         for (size_t i = 0; i < o->n; i++)
@@ -77,9 +77,9 @@ static AddressClass find(const OwnAddresses *o, const Address *a) {
 }
 
 /* Own before attached, and with IPv6 also what the address inside is. */
-static AddressClass find_through(const OwnAddresses *o, const Address *a) {
+static AddressClass find_through(const OwnAddresses *o, const NetworkAddress *a) {
         AddressClass found = find(o, a), found_inside;
-        Address inside;
+        NetworkAddress inside;
 
         if (found == ADDRESS_OWN || !address_inside(a, &inside))
                 return found;
@@ -87,13 +87,13 @@ static AddressClass find_through(const OwnAddresses *o, const Address *a) {
         return found_inside == ADDRESS_PUBLIC ? found : found_inside;
 }
 
-bool own_addresses_contains(const OwnAddresses *o, const Address *a) {
+bool own_addresses_contains(const OwnAddresses *o, const NetworkAddress *a) {
         return find_through(o, a) != ADDRESS_PUBLIC;
 }
 
 /* "A private network" says more than "a network that the host is in", but less than "the host itself"; that loopback
  * is the host itself everyone knows. */
-AddressClass address_judge(const OwnAddresses *o, const Address *a) {
+AddressClass address_judge(const OwnAddresses *o, const NetworkAddress *a) {
         AddressClass by_range = address_classify(a), by_host = find_through(o, a);
 
         if (by_range == ADDRESS_PUBLIC || (by_host == ADDRESS_OWN && by_range != ADDRESS_LOOPBACK))

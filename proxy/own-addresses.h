@@ -17,7 +17,7 @@
 #define OWN_NETWORK_BITS_MIN_V6 16U
 
 typedef struct OwnAddress {
-        Address prefix;
+        NetworkAddress prefix;
         unsigned bits;
         AddressClass class;     /* ADDRESS_OWN or ADDRESS_ATTACHED */
 } OwnAddress;
@@ -38,9 +38,9 @@ int own_addresses_add(OwnAddresses *o, const struct sockaddr *address, const str
                       const struct sockaddr *peer);
 
 /* Whether an address, or the one inside it (address_inside()), is of the host or of one of its networks. */
-bool own_addresses_contains(const OwnAddresses *o, const Address *a);
+bool own_addresses_contains(const OwnAddresses *o, const NetworkAddress *a);
 
 /* The judgement of an address: ADDRESS_PUBLIC, or the reason that says most for why it is refused. */
-AddressClass address_judge(const OwnAddresses *o, const Address *a);
+AddressClass address_judge(const OwnAddresses *o, const NetworkAddress *a);
 
 void own_addresses_done(OwnAddresses *o);

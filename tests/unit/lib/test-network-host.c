@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <sys/un.h>
 
 #include <criterion/criterion.h>
 
@@ -242,4 +243,38 @@ Test(network_host, addresses_of_sockets) {
         a = network_address_v6(&v6);
         cr_assert_not(network_address_equal(&a, &b));
         cr_assert(network_host_of_address(&a).is_address);
+}
+
+Test(network_host, of_a_sockaddr_and_to_one) {
+        struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(80) };
+        struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_scope_id = 7 };
+        struct sockaddr_un un = { .sun_family = AF_UNIX };
+        struct sockaddr_storage storage;
+        NetworkAddress a = { .family = 77 };
+        char text[NETWORK_HOST_SIZE];
+
+        for (size_t size = 0; size < sizeof(in); size++)
+                cr_assert_eq(network_address_from_sockaddr((struct sockaddr *) &in, size, &a), -EINVAL);
+        for (size_t size = 0; size < sizeof(in6); size++)
+                cr_assert_eq(network_address_from_sockaddr((struct sockaddr *) &in6, size, &a), -EINVAL);
+        cr_assert_eq(network_address_from_sockaddr((struct sockaddr *) &un, sizeof(un), &a), -EINVAL);
+        cr_assert_eq(a.family, 77, "left alone");
+
+        cr_assert_eq(inet_pton(AF_INET, "192.0.2.7", &in.sin_addr), 1);
+        cr_assert_eq(network_address_from_sockaddr((struct sockaddr *) &in, sizeof(in), &a), 0);
+        cr_assert_str_eq(network_address_format(&a, text), "192.0.2.7");
+        cr_assert_eq(network_address_to_sockaddr(&a, 80, &storage), sizeof(in));
+        cr_assert_eq(memcmp(&storage, &in, sizeof(in)), 0);
+
+        cr_assert_eq(inet_pton(AF_INET6, "2001:db8::7", &in6.sin6_addr), 1);
+        cr_assert_eq(network_address_from_sockaddr((struct sockaddr *) &in6, sizeof(in6), &a), 0);
+        cr_assert_str_eq(network_address_format(&a, text), "[2001:db8::7]");
+        in6.sin6_scope_id = 0;
+        in6.sin6_port = htons(443);
+        cr_assert_eq(network_address_to_sockaddr(&a, 443, &storage), sizeof(in6));
+        cr_assert_eq(memcmp(&storage, &in6, sizeof(in6)), 0);
+
+        cr_assert_eq(inet_pton(AF_INET6, "::ffff:192.0.2.7", &in6.sin6_addr), 1);
+        cr_assert_eq(network_address_from_sockaddr((struct sockaddr *) &in6, sizeof(in6), &a), 0);
+        cr_assert_str_eq(network_address_format(&a, text), "192.0.2.7");
 }

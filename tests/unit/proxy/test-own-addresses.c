@@ -11,15 +11,15 @@
 
 TestSuite(own_addresses, .timeout = 20);
 
-static Address parse(const char *text) {
-        Address a = { .family = strchr(text, ':') ? AF_INET6 : AF_INET };
+static NetworkAddress parse(const char *text) {
+        NetworkAddress a = { .family = strchr(text, ':') ? AF_INET6 : AF_INET };
 
         cr_assert_eq(inet_pton(a.family, text, a.bytes), 1, "%s", text);
         return a;
 }
 
 static const struct sockaddr *to_sockaddr(const char *text, struct sockaddr_storage *ret) {
-        Address a;
+        NetworkAddress a;
 
         if (!text)
                 return NULL;
@@ -39,13 +39,13 @@ static int add(OwnAddresses *o, const char *address, const char *mask, const cha
 }
 
 static AddressClass judge(const OwnAddresses *o, const char *text) {
-        Address a = parse(text);
+        NetworkAddress a = parse(text);
 
         return address_judge(o, &a);
 }
 
 static bool contains(const OwnAddresses *o, const char *text) {
-        Address a = parse(text);
+        NetworkAddress a = parse(text);
 
         return own_addresses_contains(o, &a);
 }
@@ -182,9 +182,9 @@ Test(own_addresses, those_of_this_machine) {
         cr_assert_eq(own_addresses_read(&o), 0, "again");
         cr_assert_eq(getifaddrs(&list), 0);
         for (struct ifaddrs *i = list; i; i = i->ifa_next) {
-                Address a;
+                NetworkAddress a;
 
-                if (!i->ifa_addr || address_from_sockaddr(i->ifa_addr, sizeof(struct sockaddr_in6), &a) < 0)
+                if (!i->ifa_addr || network_address_from_sockaddr(i->ifa_addr, sizeof(struct sockaddr_in6), &a) < 0)
                         continue;
                 cr_assert(own_addresses_contains(&o, &a), "%s", i->ifa_name);
                 cr_assert_neq(address_judge(&o, &a), ADDRESS_PUBLIC, "%s", i->ifa_name);
