@@ -64,7 +64,7 @@ ALL_OBJ := $(LIB_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(CTL_OBJ) $(AGENT_OBJ) $(SNAPSH
 
 LIBRARY := $(BUILD)/libnixsandbox.a
 PROGRAMS := $(BUILD)/sandboxd $(BUILD)/nix-sandbox-mcp $(BUILD)/sandboxctl $(BUILD)/sandbox-agent \
-        $(BUILD)/sandbox-snapshot $(BUILD)/sandbox-environments
+        $(BUILD)/sandbox-snapshot $(BUILD)/sandbox-environments $(BUILD)/sandbox-proxy
 
 all: $(PROGRAMS)
 
@@ -105,6 +105,10 @@ $(BUILD)/sandbox-snapshot: $(SNAPSHOT_OBJ) $(LIBRARY)
 $(BUILD)/sandbox-environments: $(ENVIRONMENTS_OBJ) $(LIBRARY)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -ljson-c
+
+$(BUILD)/sandbox-proxy: $(PROXY_OBJ) $(LIBRARY)
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -lsystemd -ljson-c -lseccomp -lcares -lidn2
 
 # Of libarchive the agent takes tar and the file system, which need libacl; the linker drops the formats and filters
 # that would need more, so the other libraries of libarchive's .pc file are not named.

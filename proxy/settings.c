@@ -17,7 +17,8 @@ static int read_rules(json_object *array, const char *which, NetworkList *ret, c
 
                 if (!json_object_is_type(item, json_type_string))
                         return text_explain(-EINVAL, reterr_why, "policy.%s[%zu]: must be a string", which, i);
-                r = network_list_add(ret, json_object_get_string(item), (size_t) json_object_get_string_len(item), &why);
+                r = network_list_add(ret, json_object_get_string(item), (size_t) json_object_get_string_len(item),
+                                     &why);
                 if (r < 0 && !why)
                         return -ENOMEM;
                 if (r < 0)
@@ -41,7 +42,8 @@ static int read_policy(json_object *o, NetworkPolicy *ret, char **reterr_why) {
         int r;
 
         if (json_dispatch(o, table, JSON_UNKNOWN_REFUSE, &p, &field) < 0)
-                return text_explain(-EINVAL, reterr_why, "policy.%s: missing, unknown or of the wrong type", field ?: "");
+                return text_explain(-EINVAL, reterr_why, "policy.%s: missing, unknown or of the wrong type",
+                                    field ?: "");
 
         ret->narrowed = p.caller;
         r = read_rules(p.environment, "environment", &ret->environment, reterr_why);
@@ -82,8 +84,8 @@ static int read_credential(json_object *o, size_t i, Credential *ret, char **ret
         int r;
 
         if (json_dispatch(o, table, JSON_UNKNOWN_REFUSE, &p, &field) < 0)
-                return text_explain(-EINVAL, reterr_why, "credentials[%zu].%s: missing, unknown or of the wrong type", i,
-                                    field ?: "");
+                return text_explain(-EINVAL, reterr_why, "credentials[%zu].%s: missing, unknown or of the wrong type",
+                                    i, field ?: "");
         if (p.port < 1 || p.port > UINT16_MAX)
                 return text_explain(-EINVAL, reterr_why, "credentials[%zu].port: must be from 1 to 65535", i);
         if (!is_field(p.name, p.value))
@@ -167,8 +169,9 @@ int settings_parse(const char *data, size_t size, bool may_use, Settings *ret, c
         int r;
 
         *reterr_why = NULL;
-        if (json_parse_bounded(data, size, VALUES_MAX, &o) < 0)
-                return text_explain(-EINVAL, reterr_why, "it is no JSON");
+        r = json_parse_bounded(data, size, VALUES_MAX, &o);
+        if (r < 0)
+                return r == -ENOMEM ? r : text_explain(-EINVAL, reterr_why, "it is no JSON");
         r = read_all(o, may_use, &s, reterr_why);
         if (r < 0)
                 return r;

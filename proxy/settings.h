@@ -25,8 +25,8 @@ typedef struct Settings {
 } Settings;
 
 /*
- * may_use: "used" may be there. -EINVAL, and *reterr_why is an allocated sentence; -ENOMEM, and it is NULL. *ret is set
- * on success only; settings_done() frees.
+ * may_use: "used" may be there. -EINVAL, and *reterr_why is an allocated sentence; -ENOMEM, and it is NULL. *ret is
+ * set on success only; settings_done() frees.
  */
 int settings_parse(const char *data, size_t size, bool may_use, Settings *ret, char **reterr_why);
 

@@ -69,7 +69,9 @@ ShareMember *share_serve(Share *s, uint64_t now, uint64_t *ret_part) {
         if (available == 0)
                 return NULL;
 
-        *ret_part = available == UINT64_MAX ? available : MAX(available / s->n_waiting, MIN(available, SHARE_PART_MIN));
+        *ret_part = available;
+        if (available != UINT64_MAX)
+                *ret_part = MAX(available / s->n_waiting, MIN(available, SHARE_PART_MIN));
         share_leave(s, m);
         return m;
 }

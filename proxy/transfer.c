@@ -122,8 +122,8 @@ static TransferState flow_step(Flow *f, uint64_t budget, size_t *moved) {
 static bool transfer_is_over(const Transfer *t) {
         if (t->in_shut && (t->is_http || t->out_shut))
                 return true;
-        /* A tunnel whose client has closed has nobody to bring anything to. */
-        return !t->is_http && t->client->is_gone && t->out_shut;
+        /* Where the client has closed, there is nobody to bring anything to. */
+        return t->client->is_gone && t->out_shut;
 }
 
 TransferState transfer_pump(Transfer *t, uint64_t budget, uint64_t *in, uint64_t *out) {
