@@ -30,7 +30,8 @@ typedef struct Refusals {
         uint64_t n_told;
 } Refusals;
 
-/* Texts that are too long are cut. One for which there is no place is not kept. address: NULL or "" is none. -ENOMEM. */
+/* Texts that are too long are cut. One for which there is no place is not kept. address: NULL or "" is none.
+ * -ENOMEM. */
 int refusals_add(Refusals *r, const char *host, uint16_t port, const char *address, NetworkVerdict verdict);
 
 /*

@@ -36,7 +36,8 @@ char *sentence_refused(NetworkVerdict verdict, const char *where, const char *ad
                 if (address)
                         return sentence("%s leads to %s, which is an exception of the allow list: it is refused "
                                         "whatever else is allowed.", where, address);
-                return sentence("%s is an exception of the allow list: it is refused whatever else is allowed.", where);
+                return sentence("%s is an exception of the allow list: it is refused whatever else is allowed.",
+                                where);
         case NETWORK_REFUSED_SPECIAL_ADDRESS:
                 return sentence_special(where, address, class);
         case NETWORK_REFUSED_NOT_LISTED:
@@ -56,8 +57,8 @@ char *sentence_bound(MeterVerdict verdict, const char *where) {
 }
 
 char *sentence_secret(const char *where) {
-        return sentence("%s has a credential, which the sandbox adds to plain HTTP requests only, so there is no tunnel to "
-                        "it. Send requests for http:// URLs to the proxy instead.", where);
+        return sentence("%s has a credential, which the sandbox adds to plain HTTP requests only, so there is no "
+                        "tunnel to it. Send requests for http:// URLs to the proxy instead.", where);
 }
 
 char *sentence_unresolved(const char *where, int error) {

@@ -16,7 +16,7 @@
 #include "proxy/http-body.h"
 #include "proxy/wire.h"
 
-#define TRANSFER_CHUNK (256 * KIB)
+#define TRANSFER_CHUNK (128 * KIB)
 
 typedef enum TransferState {
         TRANSFER_BLOCKED,       /* until there is an event on one of the wires */
