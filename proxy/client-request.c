@@ -96,6 +96,7 @@ static void read_http(Client *c) {
 static void read_greeting(Client *c) {
         size_t used;
         SocksError e;
+        ssize_t n;
 
         e = socks_greeting_read(buffer_data(&c->input), buffer_size(&c->input), &used);
         if (e == SOCKS_MORE)
@@ -114,7 +115,8 @@ static void read_greeting(Client *c) {
         }
 
         /* Two bytes into a socket that has had none; else there is no use in going on. */
-        if (wire_write(&c->wire, buffer_data(&c->answer), buffer_size(&c->answer)) < (ssize_t) buffer_size(&c->answer)) {
+        n = wire_write(&c->wire, buffer_data(&c->answer), buffer_size(&c->answer));
+        if (n < (ssize_t) buffer_size(&c->answer)) {
                 client_cut(c);
                 return;
         }

@@ -139,8 +139,9 @@ static int allow_questions(scmp_filter_ctx filter) {
 
 static int refuse_plainly(scmp_filter_ctx filter) {
         static const int calls[] = {
-                SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork), SCMP_SYS(clone), SCMP_SYS(ptrace),
-                SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(mount), SCMP_SYS(unshare), SCMP_SYS(setns),
+                SCMP_SYS(execve), SCMP_SYS(execveat), SCMP_SYS(fork), SCMP_SYS(vfork), SCMP_SYS(clone),
+                SCMP_SYS(ptrace), SCMP_SYS(kill), SCMP_SYS(tkill), SCMP_SYS(mount), SCMP_SYS(unshare),
+                SCMP_SYS(setns),
         };
         int r = 0;
 

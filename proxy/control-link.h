@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Frames from and to the daemon, with the descriptors that come with some of them. lib/stream receives none. The kernel
- * does not say which byte of a read a descriptor came with, but they keep their order and come no later than their
- * frame: so they stand in a line, and whoever gets a frame that has one takes the first.
+ * Frames from and to the daemon, with the descriptors that come with some of them; lib/stream receives none. The
+ * kernel does not say which byte of a read a descriptor came with, but they keep their order and come no later than
+ * their frame: so they stand in a line, and whoever gets a frame that has one takes the first.
  */
 
 #include <systemd/sd-event.h>
