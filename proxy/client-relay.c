@@ -46,10 +46,10 @@ static void want_more(Client *c, bool for_rate) {
 }
 
 static void pump(Client *c, uint64_t allowed) {
-        uint64_t left = meter_bytes_left(&c->session->meter), budget = MIN(MIN(allowed, left), PUMP_MAX), in = 0, out = 0;
+        uint64_t left = meter_bytes_left(&c->session->meter), in = 0, out = 0;
         TransferState state;
 
-        state = transfer_pump(&c->transfer, budget, &in, &out);
+        state = transfer_pump(&c->transfer, MIN(MIN(allowed, left), PUMP_MAX), &in, &out);
         if (in + out > 0)
                 c->active = now_monotonic();
         session_moved(c->session, in, out);
