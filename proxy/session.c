@@ -113,7 +113,7 @@ static int on_turn(sd_event_source *source, uint64_t usec, void *userdata) {
         ShareMember *m;
         uint64_t part;
 
-        for (size_t n = s->share.n_waiting; n > 0 && (m = share_serve(&s->share, now_monotonic(), &part)); n--)
+        for (size_t n = s->share.n_waiting; n > 0 && (m = share_serve(&s->share, now_monotonic(), n, &part)); n--)
                 client_serve(client_of_share(m), part);
         set_turn(s);
         return 0;

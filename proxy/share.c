@@ -59,7 +59,7 @@ uint64_t share_next(Share *s, uint64_t now) {
         return s->n_waiting > 0 ? rate_next(&s->rate, now, UINT64_MAX) : USEC_INFINITY;
 }
 
-ShareMember *share_serve(Share *s, uint64_t now, uint64_t *ret_part) {
+ShareMember *share_serve(Share *s, uint64_t now, size_t n, uint64_t *ret_part) {
         ShareMember *m = s->first;
         uint64_t available;
 
@@ -71,7 +71,7 @@ ShareMember *share_serve(Share *s, uint64_t now, uint64_t *ret_part) {
 
         *ret_part = available;
         if (available != UINT64_MAX)
-                *ret_part = MAX(available / s->n_waiting, MIN(available, SHARE_PART_MIN));
+                *ret_part = MAX(available / n, MIN(available, SHARE_PART_MIN));
         share_leave(s, m);
         return m;
 }
