@@ -62,6 +62,7 @@ struct Client {
 
 /* client.c: deadlines and ends */
 void client_set_deadline(Client *c, uint64_t deadline);
+uint64_t client_relay_deadline(const Client *c, uint64_t now);
 void client_answer(Client *c, unsigned status, SocksReply reply, const char *sentence);
 /* The same with an allocated sentence, which it takes; NULL: memory is short. */
 void client_answer_take(Client *c, unsigned status, SocksReply reply, char *sentence);

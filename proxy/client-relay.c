@@ -141,12 +141,14 @@ void client_relay(Client *c, int fd) {
         wire_init(&c->origin, fd, /* is_unix= */ false);
         c->state = CLIENT_RELAYING;
         c->active = now_monotonic();
-        client_set_deadline(c, usec_add(c->active, c->session->settings.limits.idle_usec));
+        client_set_deadline(c, client_relay_deadline(c, c->active));
 
         r = prepare(c);
         if (r > 0)
                 bad_body(c);
         else if (r < 0 || add_sources(c) < 0)
                 client_cut(c);
+        else    /* It was read when there was nobody yet whom it could be for. */
+                session_moved(c->session, 0, buffer_size(&c->transfer.out));
         /* The rest comes with the first turn of `again`, which is on. */
 }

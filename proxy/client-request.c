@@ -193,7 +193,6 @@ void client_read_request(Client *c) {
                         client_end(c);
                         return;
                 }
-                session_moved(c->session, 0, (uint64_t) n);
                 understand(c);
         }
 }

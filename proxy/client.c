@@ -158,7 +158,7 @@ void client_set_deadline(Client *c, uint64_t deadline) {
 }
 
 /* Bytes move the end of the idle time and not the timer. Whoever waits for his share is not idle. */
-static uint64_t relay_deadline(const Client *c, uint64_t now) {
+uint64_t client_relay_deadline(const Client *c, uint64_t now) {
         const NetworkLimits *l = &c->session->settings.limits;
         uint64_t active = share_waits(&c->share) ? now : c->active;
 
@@ -198,7 +198,7 @@ static int on_time(sd_event_source *source, uint64_t usec, void *userdata) {
         Client *c = userdata;
 
         if (c->state == CLIENT_RELAYING)
-                c->deadline = relay_deadline(c, now);
+                c->deadline = client_relay_deadline(c, now);
         if (now < c->deadline)
                 client_set_deadline(c, c->deadline);
         else
@@ -209,7 +209,7 @@ static int on_time(sd_event_source *source, uint64_t usec, void *userdata) {
 /* The deadlines may have come nearer. */
 static void look_at_time(Client *c) {
         if (c->state == CLIENT_RELAYING)
-                client_set_deadline(c, relay_deadline(c, now_monotonic()));
+                client_set_deadline(c, client_relay_deadline(c, now_monotonic()));
 }
 
 /* ---- of the session ---- */

@@ -37,12 +37,12 @@ static int send_object(Control *c, ProxyFrame type, uint64_t id, json_object *o,
         return text ? control_link_send(c->link, (uint8_t) type, id, text, size, is_needed) : -ENOMEM;
 }
 
-static int send_usage(Control *c, Session *s, ProxyFrame type) {
+static int send_usage(Control *c, ProxyFrame type, uint64_t id, const NetworkUsage *use) {
         _cleanup_json_ json_object *o = NULL;
         int r;
 
-        r = network_usage_to_json(&s->meter.use, &o);
-        return r < 0 ? r : send_object(c, type, s->id, o, type == PROXY_FRAME_REMOVED);
+        r = network_usage_to_json(use, &o);
+        return r < 0 ? r : send_object(c, type, id, o, type == PROXY_FRAME_REMOVED);
 }
 
 static int send_refusal(Control *c, Session *s, const Refusal *refusal) {
@@ -88,7 +88,7 @@ static bool usage_is_told(const Session *s) {
 static void report(Control *c, Session *s, uint64_t now) {
         if (!usage_is_told(s) && now >= usec_add(s->told_at, USEC_PER_SEC)) {
                 s->told_at = now;
-                if (send_usage(c, s, PROXY_FRAME_USAGE) >= 0)
+                if (send_usage(c, PROXY_FRAME_USAGE, s->id, &s->meter.use) >= 0)
                         s->told = s->meter.use;
         }
         s->report_at = tell_refusals(c, s, now);
@@ -179,18 +179,19 @@ static int on_change(Control *c, const Frame *f, Session *s) {
         return 0;
 }
 
+/* Its socket is closed when that is told. */
 static int on_remove(Control *c, const Frame *f, Session **place) {
         Session *s = *place;
-        int r;
+        NetworkUsage last;
 
         if (f->size > 0)
                 return fault(c, f, "there is more of it than there may be");
         session_cut(s);
         (void) tell_refusals(c, s, now_monotonic());
-        r = send_usage(c, s, PROXY_FRAME_REMOVED);
+        last = s->meter.use;
         (void) session_free(s);
         *place = c->sessions[--c->n_sessions];
-        return r;
+        return send_usage(c, PROXY_FRAME_REMOVED, f->turn, &last);
 }
 
 static int on_frame(ControlLink *l, const Frame *f, void *userdata) {
