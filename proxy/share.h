@@ -38,7 +38,7 @@ bool share_waits(const ShareMember *m);
 /* When somebody can be served. USEC_INFINITY: nobody waits. */
 uint64_t share_next(Share *s, uint64_t now);
 
-/* Takes the first one out of the line, with what it may take: as much as each of the n, at least 1, who are still to be
- * served in this round, for those who were served already stand behind them again. NULL: nobody waits, or there is
- * nothing. */
+/* Takes the first one out of the line, with what it may take: as much as each of the n, at least 1, who are still to
+ * be served in this round, for those who were served already stand behind them again. NULL: nobody waits, or there
+ * is nothing. */
 ShareMember *share_serve(Share *s, uint64_t now, size_t n, uint64_t *ret_part);
