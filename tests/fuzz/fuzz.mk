@@ -29,6 +29,8 @@ fuzz-snapshot-result_SRC := daemon/snapshot-result.c
 fuzz-variables_SRC := daemon/variables.c
 fuzz-http-request_SRC := $(addprefix proxy/,http-request.c http-fields.c http-target.c http-forward.c http-error.c slice.c)
 fuzz-http-body_SRC := $(addprefix proxy/,http-body.c slice.c)
+fuzz-proxy-settings_SRC := $(addprefix proxy/,settings.c slice.c)
+fuzz-proxy-client_SRC := $(filter-out proxy/main.c proxy/confine.c proxy/control.c proxy/control-link.c,$(PROXY_SRC))
 fuzz-socks-request_SRC := $(addprefix proxy/,socks-request.c slice.c)
 
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz-*.c))
@@ -51,7 +53,7 @@ $(FUZZ_PROGRAMS): $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/tests/fuzz/%.o $$(call fuzz
         $(BUILD)/fuzz/libnixsandbox.a
 	$(call say,LD)
 	$(Q)$(FUZZ_CC) -fsanitize=fuzzer,$(FUZZ_SANITIZE) -Wl,--as-needed -o $@ $^ \
-	        -lsystemd -ljson-c -lcgroup -lseccomp -lnettle -lidn2 -larchive -lm
+	        -lsystemd -ljson-c -lcgroup -lseccomp -lnettle -lidn2 -lcares -larchive -lm
 
 -include $(wildcard $(BUILD)/fuzz/obj/*/*.d $(BUILD)/fuzz/obj/*/*/*.d)
 
