@@ -28,9 +28,11 @@ static void bad_body(Client *c) {
                 client_cut(c);
 }
 
-/* Of a request whose response has come before the client has sent all of it. */
+/* A response may have come before the client has sent all of its request, or none at all. */
 static void all_done(Client *c) {
-        if (c->transfer.is_http && !c->transfer.out_ended && !c->wire.is_gone) {
+        if (c->transfer.is_http && !c->transfer.has_answered && !c->wire.is_gone)
+                client_answer(c, 502, SOCKS_REPLY_FAILURE, "The host closed the connection without an answer.");
+        else if (c->transfer.is_http && !c->transfer.out_ended && !c->wire.is_gone) {
                 wire_close(&c->origin);
                 client_linger(c);
         } else

@@ -192,6 +192,10 @@ int control_link_take_fd(ControlLink *l) {
         return fd;
 }
 
+bool control_link_has_room(const ControlLink *l) {
+        return l->source && buffer_size(&l->output) + FRAME_HEADER_SIZE + PROXY_REPORT_MAX <= OUTPUT_MAX;
+}
+
 int control_link_send(ControlLink *l, uint8_t type, uint64_t turn, const void *payload, size_t size, bool is_needed) {
         size_t max = is_needed ? OUTPUT_NEEDED_MAX : OUTPUT_MAX;
         int r;

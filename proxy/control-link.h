@@ -29,5 +29,8 @@ DEFINE_TRIVIAL_CLEANUP_FUNC(ControlLink *, control_link_free);
 /* The next descriptor that came, the callee's; -EBADF: there is none. */
 int control_link_take_fd(ControlLink *l);
 
+/* Whether a frame that is not needed would be taken. */
+bool control_link_has_room(const ControlLink *l);
+
 /* -ENOBUFS: the daemon does not read, and too much waits already; is_needed: then that is an end. */
 int control_link_send(ControlLink *l, uint8_t type, uint64_t turn, const void *payload, size_t size, bool is_needed);

@@ -63,14 +63,17 @@ static int send_refusal(Control *c, Session *s, const Refusal *refusal) {
         return r < 0 ? r : send_object(c, PROXY_FRAME_REFUSED, s->id, o, /* is_needed= */ false);
 }
 
-/* When the next ones may be told. */
+/* When the next ones may be told. Where the daemon does not read they are kept. */
 static uint64_t tell_refusals(Control *c, Session *s, uint64_t now) {
         Refusal refusal;
         uint64_t next;
 
-        while (refusals_next(&s->refusals, now, &refusal, &next))
+        while (control_link_has_room(c->link)) {
+                if (!refusals_next(&s->refusals, now, &refusal, &next))
+                        return next;
                 (void) send_refusal(c, s, &refusal);
-        return next;
+        }
+        return usec_add(now, USEC_PER_SEC);
 }
 
 static void set_timer(Control *c, uint64_t at) {

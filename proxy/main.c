@@ -88,6 +88,19 @@ static int run(void) {
         return r < 0 ? log_error_errno(r, "The event loop failed: %m") : r;
 }
 
+/* Without them the first sockets would be taken for them. */
+static int open_standard_descriptors(void) {
+        int fd;
+
+        do
+                fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+        while (fd >= 0 && fd <= STDERR_FILENO);
+        if (fd < 0)
+                return -errno;
+        (void) close(fd);
+        return 0;
+}
+
 int main(int argc, char **argv) {
         int type;
         socklen_t size = sizeof(type);
@@ -97,6 +110,8 @@ int main(int argc, char **argv) {
                 return 2;
         }
 
+        if (open_standard_descriptors() < 0)
+                return EXIT_FAILURE;
         log_open("sandbox-proxy", LOG_NOTICE);
         return run() == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
