@@ -50,9 +50,9 @@ int session_new(Context *context, uint64_t id, int fd, Settings *settings, Sessi
 Session *session_free(Session *s);
 DEFINE_TRIVIAL_CLEANUP_FUNC(Session *, session_free);
 
-/* The same for its life, but what was used stays. Takes the content of settings. */
+/* From now on; what was used stays. Takes the content of settings. */
 void session_change(Session *s, Settings *settings);
-/* What there is to be told is over with that: see `meter` and `refusals`. */
+/* All that is open. What was used and refused then is in `meter` and `refusals`, for the last time. */
 void session_cut(Session *s);
 
 /* For clients: */
