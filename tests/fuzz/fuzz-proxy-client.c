@@ -51,7 +51,7 @@ static void turn(void) {
 }
 
 /* Not for as long as an answer may be waited for: we have closed. */
-static void check_answer(int fd) {
+static void check_answer(int fd, const uint8_t *data, size_t size) {
         char answer[4096];
         ssize_t n, all = 0;
 
@@ -60,7 +60,8 @@ static void check_answer(int fd) {
         assert_se(all < (ssize_t) sizeof(answer));
         if (all > 0)
                 assert_se(answer[0] == 5 || strncmp(answer, "HTTP/1.1 4", 10) == 0 || strncmp(answer, "HTTP/1.1 5", 10) == 0);
-        assert_se(!memmem(answer, (size_t) all, "sesame", 6));
+        /* A client that has guessed it as the name of a host is told that name. */
+        assert_se(!memmem(answer, (size_t) all, "sesame", 6) || memmem(data, size, "sesame", 6));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -82,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
         (void) shutdown(fd, SHUT_WR);
         turn();
-        check_answer(fd);
+        check_answer(fd, data, size);
         (void) safe_close(fd);
         turn();
 
