@@ -85,8 +85,12 @@ static ssize_t read_unix(Wire *w, char *ret, size_t size) {
         int queued = 0;
         ssize_t n;
 
-        if (size > PEEK_SIZE && w->kept <= 1 && ioctl(w->fd, FIONREAD, &queued) == 0 && queued > (int) PEEK_SIZE)
-                return read_bulk(w, ret, (size_t) queued, size);
+        if (size > PEEK_SIZE && w->kept <= 1 && ioctl(w->fd, FIONREAD, &queued) == 0 && queued > (int) PEEK_SIZE) {
+                n = read_bulk(w, ret, (size_t) queued, size);
+                /* A read ends where descriptors were sent, perhaps right behind what was kept: there is more. */
+                if (n != -EAGAIN)
+                        return n;
+        }
 
         n = receive_one(w->fd, ret, MIN(size, (size_t) PEEK_SIZE), MSG_PEEK);
         if (n > 0) {

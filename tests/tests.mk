@@ -53,7 +53,7 @@ $(BUILD)/bench/roundtrip: $(BUILD)/obj/bench/roundtrip.o $(LIBRARY)
 
 bench: all $(BUILD)/bench/roundtrip
 	@bench/bench --build $(BUILD); status=$$?; bench/closures --build $(BUILD) || status=1; \
-	bench/snapshots --build $(BUILD) && exit $$status
+	bench/snapshots --build $(BUILD) || status=1; bench/proxy --build $(BUILD) && exit $$status
 
 # What checkpoints cost.
 bench-checkpoints: all
@@ -67,6 +67,10 @@ bench-snapshots: all
 bench-closures: all
 	@bench/closures --build $(BUILD)
 
+# What it costs to go through the proxy; part of make bench.
+bench-proxy: all
+	@bench/proxy --build $(BUILD)
+
 # A thousand sessions at once, which make bench has too; alone it takes a minute.
 bench-sessions: all
 	@bench/bench --build $(BUILD) --only-sessions
@@ -75,4 +79,4 @@ tidy:
 	clang-tidy --quiet $(wildcard lib/*.c daemon/*.c shim/*.c ctl/*.c agent/*.c snapshot/*.c proxy/*.c environments/*.c) -- -std=gnu17 -D_GNU_SOURCE -I. \
 	        -DLIBEXECDIR='""' -DBINDIR='""' -DSYSCONFDIR='""' -DBWRAP='"bwrap"' $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 
-.PHONY: check demo bench bench-sessions bench-snapshots bench-closures bench-checkpoints tidy
+.PHONY: check demo bench bench-sessions bench-snapshots bench-closures bench-checkpoints bench-proxy tidy

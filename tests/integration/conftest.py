@@ -6,8 +6,10 @@ import shutil
 
 import pytest
 
+import netlib
 from artifactlib import Artifacts
 from daemonlib import BUILD, Daemon, copy_programs, others_reach, public_directory, removed
+from worldlib import World
 
 
 @pytest.fixture(scope="session")
@@ -70,3 +72,21 @@ def place():
     """A store and directories of artifacts, which every user can get at."""
     with removed(public_directory()) as path:
         yield Artifacts(path)
+
+
+@pytest.fixture(scope="module")
+def world():
+    """A host and an internet in network namespaces of their own, for all tests of a file, with a proxy on the host."""
+    why = netlib.why_not()
+    if why:
+        pytest.skip(why)
+    with World() as w:
+        yield w
+
+
+@pytest.fixture
+def session(world):
+    """session(rules…): one of the proxy, for this test."""
+    with contextlib.ExitStack() as stack:
+        yield lambda *rules, **more: stack.enter_context(contextlib.closing(world.proxy.session(*rules, **more)))
+        world.contacts()

@@ -12,3 +12,11 @@ def test_store():
     assert done.returncode in (0, 1) and "Traceback" not in done.stderr, done.stderr
     assert [line.split(",")[1].split()[:3] for line in done.stdout.splitlines()] == [
         ["1", "MB", "saved"], ["1", "MB", "loaded"], ["100", "MB", "saved"], ["100", "MB", "loaded"]]
+
+
+def test_proxy():
+    done = subprocess.run([os.path.join(ROOT, "bench", "proxy"), "--build", BUILD, "--megabytes", "4"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert done.returncode in (0, 1) and "Traceback" not in done.stderr, done.stderr
+    assert [" ".join(line.split()[:4]).rstrip(",") for line in done.stdout.splitlines() if "through" in line] == [
+        "download through the proxy", "upload through the proxy", "connection through the proxy"]
