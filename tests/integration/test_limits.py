@@ -42,6 +42,7 @@ def test_a_low_cpu_limit_is_named(daemon, name):
     # Long enough that the rest of the debt, which the kernel counts when it is paid, is a small part of it.
     assert daemon.run("import time; time.sleep(3)", name, env="python")["notice"] is None, "of an earlier turn"
     assert daemon.run("1", name, env="python")["notice"] is None
+    daemon.call("Kill", session=name, project="/test")  # saved at the end of the daemon, it would take long
 
 
 def test_processes_of_all_sessions_together(start):
