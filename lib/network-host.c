@@ -17,6 +17,7 @@
 #include <stdio.h>
 
 #include "network-host.h"
+#include "slice.h"
 #include "text.h"
 
 #define IDN_FLAGS (IDN2_NONTRANSITIONAL | IDN2_NFC_INPUT)
@@ -80,18 +81,6 @@ NetworkHost network_host_of_address(const NetworkAddress *a) {
         return (NetworkHost) { .is_address = true, .address = *a };
 }
 
-static bool is_digit(char c) {
-        return c >= '0' && c <= '9';
-}
-
-static bool is_hex(char c) {
-        return is_digit(c) || (c >= 'a' && c <= 'f');
-}
-
-static char to_lower(char c) {
-        return c >= 'A' && c <= 'Z' ? (char) (c - 'A' + 'a') : c;
-}
-
 static bool is_ascii(const char *s) {
         for (; *s; s++)
                 if ((uint8_t) *s >= 0x80)
@@ -108,7 +97,7 @@ static bool label_is_valid(const char *label) {
                 return false;
 
         for (const char *p = label; *p; p++)
-                if (!(is_digit(*p) || (*p >= 'a' && *p <= 'z') || *p == '-' || *p == '_'))
+                if (!(char_is_digit(*p) || (*p >= 'a' && *p <= 'z') || *p == '-' || *p == '_'))
                         return false;
 
         return true;
@@ -153,7 +142,7 @@ static int label_to_ascii(const char *text, size_t size, char ret[static NETWORK
         int r;
 
         for (size_t i = 0; i < size; i++)
-                label[i] = to_lower(text[i]);
+                label[i] = char_fold(text[i]);
         label[size] = '\0';
 
         if (!is_ascii(label)) {
@@ -228,14 +217,14 @@ static bool ends_in_number(const char *name) {
         size_t n;
 
         label = label ? label + 1 : name;
-        for (n = 0; is_digit(label[n]); n++)
+        for (n = 0; char_is_digit(label[n]); n++)
                 ;
         if (!label[n])
                 return true;
 
         if (label[0] != '0' || label[1] != 'x')
                 return false;
-        for (n = 2; is_hex(label[n]); n++)
+        for (n = 2; char_hex(label[n]) >= 0; n++)
                 ;
         return !label[n];
 }

@@ -9,17 +9,12 @@
 #include <stdio.h>
 
 #include "network-rule.h"
+#include "slice.h"
 #include "text.h"
 
 #define SUBDOMAINS_PREFIX "*."
 
 #define QUOTE_MAX 100U
-
-/* A rule's text while it is cut from both ends. */
-typedef struct Slice {
-        const char *data;
-        size_t size;
-} Slice;
 
 static bool slice_skip(Slice *s, const char *prefix) {
         size_t n = strlen(prefix);
@@ -38,22 +33,6 @@ static bool slice_has(const Slice *s, const char *needle) {
 
 static void network_rule_done(NetworkRule *rule) {
         rule->name = mfree(rule->name);
-}
-
-/* Digits only, no zero in front, 1 to 65535; 0 if it is not. */
-static uint16_t parse_port(const Slice *s) {
-        uint32_t port = 0;
-
-        if (s->size == 0 || s->size > 5 || s->data[0] == '0')
-                return 0;
-
-        for (size_t i = 0; i < s->size; i++) {
-                if (s->data[i] < '0' || s->data[i] > '9')
-                        return 0;
-                port = port * 10 + (uint32_t) (s->data[i] - '0');
-        }
-
-        return port <= UINT16_MAX ? (uint16_t) port : 0;
 }
 
 /* Takes :PORT off the end of s, if there is one. More than one colon without brackets is an IPv6 address. */
@@ -124,11 +103,8 @@ static int rule_parse(Slice s, NetworkRule *ret, const char **ret_fault) {
         if (slice_has(&s, "/"))
                 return refuse(ret_fault, explain_host(&s));
 
-        if (cut_port(&s, &port)) {
-                rule.port = parse_port(&port);
-                if (rule.port == 0)
-                        return refuse(ret_fault, "its port is not a number from 1 to 65535");
-        }
+        if (cut_port(&s, &port) && !slice_parse_port(port, &rule.port))
+                return refuse(ret_fault, "its port is not a number from 1 to 65535");
 
         if (s.size == 1 && s.data[0] == '*')
                 return refuse(ret_fault, "* would be everything; name what is needed, at most all that is below "

@@ -6,7 +6,7 @@
  */
 
 #include "http-body.h"
-#include "slice.h"
+#include "proxy/http-chars.h"
 
 /* Sixteen digits are all that fits into 64 bits. */
 #define SIZE_DIGITS_MAX 16U

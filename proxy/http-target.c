@@ -8,27 +8,6 @@
 
 #include "http-target.h"
 
-#define PORT_DIGITS_MAX 5U
-
-static HttpError parse_port(Slice text, uint16_t *ret) {
-        unsigned port = 0;
-
-        /* No port has a leading zero, 0 itself is none. */
-        if (text.size == 0 || text.size > PORT_DIGITS_MAX || text.data[0] == '0')
-                return HTTP_E_PORT;
-
-        for (size_t i = 0; i < text.size; i++) {
-                if (!char_is_digit(text.data[i]))
-                        return HTTP_E_PORT;
-                port = port * 10 + (unsigned) (text.data[i] - '0');
-        }
-        if (port > UINT16_MAX)
-                return HTTP_E_PORT;
-
-        *ret = (uint16_t) port;
-        return HTTP_OK;
-}
-
 static bool is_ipv6_text(Slice text) {
         for (size_t i = 0; i < text.size; i++)
                 if (char_hex(text.data[i]) < 0 && text.data[i] != ':' && text.data[i] != '.')
@@ -40,7 +19,6 @@ static bool is_ipv6_text(Slice text) {
 HttpError http_authority_parse(Slice text, HttpAuthority *ret) {
         HttpAuthority a = {};
         Slice rest, port;
-        HttpError e;
 
         if (text.size == 0)
                 return HTTP_E_HOST_TEXT;
@@ -61,11 +39,8 @@ HttpError http_authority_parse(Slice text, HttpAuthority *ret) {
 
         if (!(a.is_ipv6 ? is_ipv6_text(a.host) : slice_is_host_name(a.host)))
                 return HTTP_E_HOST_TEXT;
-        if (a.has_port) {
-                e = parse_port(port, &a.port);
-                if (e != HTTP_OK)
-                        return e;
-        }
+        if (a.has_port && !slice_parse_port(port, &a.port))
+                return HTTP_E_PORT;
 
         *ret = a;
         return HTTP_OK;

@@ -8,7 +8,7 @@
  */
 
 #include "http-error.h"
-#include "slice.h"
+#include "proxy/http-chars.h"
 
 typedef struct HttpAuthority {
         Slice host;             /* without brackets; of name characters, or with is_ipv6 of hex digits, ':' and '.' */

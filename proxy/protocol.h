@@ -5,7 +5,7 @@
  * Which protocol a connection speaks: its first byte says.
  */
 
-#include "slice.h"
+#include "lib/slice.h"
 
 typedef enum ProxyProtocol {
         PROTOCOL_HTTP,          /* a letter: all methods in use begin with one */

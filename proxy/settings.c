@@ -3,7 +3,7 @@
 #include "proxy/settings.h"
 
 #include "lib/text.h"
-#include "proxy/slice.h"
+#include "proxy/http-chars.h"
 
 /* What the JSON may have of values: all rules and credentials, and a little more. */
 #define VALUES_MAX (4 * NETWORK_RULES_MAX + 5 * SETTINGS_CREDENTIALS_MAX + 64)

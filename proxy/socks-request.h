@@ -9,7 +9,7 @@
  */
 
 #include "lib/buffer.h"
-#include "slice.h"
+#include "proxy/http-chars.h"
 
 /* Codes of a reply (section 6). */
 typedef enum SocksReply {

@@ -6,20 +6,14 @@
 
 #include "slice.h"
 
+#define PORT_DIGITS_MAX 5U
+
 int char_hex(char c) {
         if (char_is_digit(c))
                 return c - '0';
 
         c = char_fold(c);
         return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-bool char_is_token(char c) {
-        return char_is_digit(c) || char_is_letter(c) || (c != '\0' && strchr("!#$%&'*+-.^_`|~", c));
-}
-
-bool char_is_field(char c) {
-        return ((uint8_t) c >= ' ' && c != 0x7f) || c == '\t';
 }
 
 bool slice_equal_fold(Slice a, Slice b) {
@@ -41,14 +35,6 @@ bool slice_starts_with(Slice a, const char *prefix) {
         size_t n = strlen(prefix);
 
         return a.size >= n && slice_is((Slice){ a.data, n }, prefix);
-}
-
-bool slice_is_token(Slice a) {
-        for (size_t i = 0; i < a.size; i++)
-                if (!char_is_token(a.data[i]))
-                        return false;
-
-        return a.size > 0;
 }
 
 static bool is_blank(char c) {
@@ -74,13 +60,20 @@ bool slice_split(Slice a, char c, Slice *ret_first, Slice *ret_rest) {
         return at;
 }
 
-bool slice_is_host_name(Slice a) {
+bool slice_parse_port(Slice a, uint16_t *ret) {
+        unsigned port = 0;
+
+        if (a.size == 0 || a.size > PORT_DIGITS_MAX || a.data[0] == '0')
+                return false;
+
         for (size_t i = 0; i < a.size; i++) {
-                char c = a.data[i];
-
-                if (!char_is_letter(c) && !char_is_digit(c) && c != '-' && c != '.' && c != '_')
+                if (!char_is_digit(a.data[i]))
                         return false;
+                port = port * 10 + (unsigned) (a.data[i] - '0');
         }
+        if (port > UINT16_MAX)
+                return false;
 
-        return a.size <= HOST_TEXT_MAX && a.size > 0 && !(a.size == 1 && a.data[0] == '.');
+        *ret = (uint16_t) port;
+        return true;
 }

@@ -6,10 +6,7 @@
  * allocates or depends on the locale. A slice is valid as long as the bytes it points to stay where they are.
  */
 
-#include "lib/macro.h"
-
-/* What a host may have of bytes at most: a DNS name in text form is 253, 254 with the dot at its end. */
-#define HOST_TEXT_MAX 255U
+#include "macro.h"
 
 typedef struct Slice {
         const char *data;       /* not NUL-terminated */
@@ -35,18 +32,10 @@ static inline char char_fold(char c) {
 /* The value of a hex digit, or -1. */
 int char_hex(char c);
 
-/* tchar of RFC 9110, section 5.6.2. */
-bool char_is_token(char c);
-
-/* What may be in a field's value (RFC 9110, section 5.5): no control character but the tab. */
-bool char_is_field(char c);
-
 /* Equal but for the case of ASCII letters. */
 bool slice_equal_fold(Slice a, Slice b);
 bool slice_is(Slice a, const char *text);
 bool slice_starts_with(Slice a, const char *prefix);
-
-bool slice_is_token(Slice a);
 
 /* Without spaces and tabs at both ends. */
 Slice slice_trim(Slice a);
@@ -54,7 +43,5 @@ Slice slice_trim(Slice a);
 /* Splits at the first c. False, and *ret_rest empty, where there is none: then all of it is *ret_first. */
 bool slice_split(Slice a, char c, Slice *ret_first, Slice *ret_rest);
 
-/* Whether it is made of what names and IPv4 addresses are made of: letters, digits, '-', '.', '_'; not empty, also
- * without the dot at its end; at most HOST_TEXT_MAX bytes. Neither percent signs nor UTF-8: who speaks to a proxy
- * sends the ASCII form of a name. Whether it is a good name, lib/network-host says. */
-bool slice_is_host_name(Slice a);
+/* A port as it stands in a host's text: digits only, no zero in front, 1 to 65535. */
+bool slice_parse_port(Slice a, uint16_t *ret);
