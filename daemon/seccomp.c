@@ -16,7 +16,6 @@
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sched.h>
-#include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -24,6 +23,7 @@
 #include <unistd.h>
 
 #include "lib/buffer.h"
+#include "lib/confine.h"
 #include "lib/fd-util.h"
 
 /* Higher than any call number that is in use or will be soon. */
@@ -187,11 +187,6 @@ static const struct {
         { SCMP_SYS(socket), EPROTONOSUPPORT, INET_PROTOCOLS_ABOVE(AF_INET, IPPROTO_ICMPV6) },
         { SCMP_SYS(socket), EPROTONOSUPPORT, INET_PROTOCOLS_ABOVE(AF_INET6, IPPROTO_ICMPV6) },
 };
-
-static void seccomp_releasep(scmp_filter_ctx *filter) {
-        if (*filter)
-                seccomp_release(*filter);
-}
 
 static int add_rules(scmp_filter_ctx filter) {
         int r;

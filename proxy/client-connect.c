@@ -140,6 +140,10 @@ static void on_resolved(ResolverQuery *q, int error, const ResolverAddresses *ad
         size_t n = 0;
 
         c->query = NULL;
+        if (c->wire.is_gone) {
+                client_end(c);
+                return;
+        }
         for (size_t i = 0; error >= 0 && i < addresses->n; i++) {
                 NetworkVerdict v;
                 int class;

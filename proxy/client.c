@@ -126,6 +126,9 @@ static void advance(Client *c) {
                 client_read_request(c);
                 break;
         case CLIENT_RESOLVING:
+                /* A question cannot be taken back, so who has asked it keeps his place until it is answered: else
+                 * there would be no bound on how many there are. */
+                break;
         case CLIENT_DIALING:
                 if (c->wire.is_gone)
                         client_end(c);

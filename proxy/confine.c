@@ -8,17 +8,15 @@
 
 #include "proxy/confine.h"
 
+#include <errno.h>
 #include <fcntl.h>
-#include <seccomp.h>
-#include <signal.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-/* A name that libseccomp does not know for this machine is left out. */
+#include "lib/confine.h"
+
 static const char *const call_table[] = {
         /* sockets; socket(2) is below, and those of AF_UNIX are only given */
         "accept", "accept4", "connect", "bind", "getsockname", "getpeername", "getsockopt", "setsockopt", "shutdown",
@@ -42,12 +40,6 @@ static const char *const call_table[] = {
         "exit", "exit_group",
 };
 
-static int limit(int resource, uint64_t value) {
-        const struct rlimit l = { .rlim_cur = value, .rlim_max = value };
-
-        return setrlimit(resource, &l) < 0 ? -errno : 0;
-}
-
 /* Two for each connection: as many as the administrator lets us have. */
 static int raise_files(void) {
         struct rlimit l;
@@ -59,35 +51,9 @@ static int raise_files(void) {
 }
 
 int confine_process(unsigned keep_fds) {
-        int r;
+        int r = confine_common(keep_fds);
 
-        (void) umask(077);
-        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
-            close_range(keep_fds, ~0U, 0) < 0)
-                return -errno;
-        if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
-                return -errno;
-
-        r = limit(RLIMIT_CORE, 0);
         return r < 0 ? r : raise_files();
-}
-
-static void seccomp_releasep(scmp_filter_ctx *filter) {
-        if (*filter)
-                seccomp_release(*filter);
-}
-
-static int allow_calls(scmp_filter_ctx filter) {
-        for (size_t i = 0; i < ELEMENTSOF(call_table); i++) {
-                int call = seccomp_syscall_resolve_name(call_table[i]), r;
-
-                if (call == __NR_SCMP_ERROR)
-                        continue;
-                r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 0);
-                if (r < 0)
-                        return r;
-        }
-        return 0;
 }
 
 static int allow_sockets(scmp_filter_ctx filter) {
@@ -156,7 +122,7 @@ int confine_calls(void) {
 
         if (!filter)
                 return -ENOMEM;
-        r = allow_calls(filter);
+        r = confine_allow_calls(filter, call_table, ELEMENTSOF(call_table));
         if (r >= 0)
                 r = allow_sockets(filter);
         if (r >= 0)
