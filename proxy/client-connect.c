@@ -140,7 +140,7 @@ static void on_resolved(ResolverQuery *q, int error, const ResolverAddresses *ad
         size_t n = 0;
 
         c->query = NULL;
-        if (c->wire.is_gone) {
+        if (c->wire.fd < 0) { /* the client has left */
                 client_end(c);
                 return;
         }

@@ -117,6 +117,13 @@ void client_answer_take(Client *c, unsigned status, SocksReply reply, char *sent
 
 /* ---- events ---- */
 
+/* A question cannot be taken back, so who has asked it keeps his place until it is answered: else nothing would bound
+ * how many there are. */
+static void leave(Client *c) {
+        c->source = sd_event_source_disable_unref(c->source);
+        wire_close(&c->wire);
+}
+
 static void advance(Client *c) {
         switch (c->state) {
         case CLIENT_NEW:
@@ -126,8 +133,8 @@ static void advance(Client *c) {
                 client_read_request(c);
                 break;
         case CLIENT_RESOLVING:
-                /* A question cannot be taken back, so who has asked it keeps his place until it is answered: else
-                 * there would be no bound on how many there are. */
+                if (c->wire.is_gone)
+                        leave(c);
                 break;
         case CLIENT_DIALING:
                 if (c->wire.is_gone)

@@ -60,6 +60,22 @@ def test_connections_at_once(session):
     assert s.connect().opened("a.example:7")
 
 
+def test_questions_of_clients_that_have_left(world, session):
+    """They cannot be taken back: there are as many as places for clients, whoever asks next."""
+    names = [f"silent{n}.example" for n in range(21)]
+    s, other = session(*names, limits={"connections": 4}), session(*RULES)
+    for name in names:
+        world.dns.set(name, silent=True)
+        c = s.connect()
+        c.send(f"CONNECT {name}:443 HTTP/1.1\r\nHost: {name}:443\r\n\r\n")
+        if name != names[-1]:
+            wait_for(lambda: world.dns.questions(name))
+            c.close()
+    for _ in range(3):
+        assert other.connect().get("http://a.example/").status == 200
+    assert not world.dns.questions(names[-1])
+
+
 @pytest.mark.parametrize("rate", [1, 4])
 def test_rate_down(session, rate):
     """Also of several connections together; the ratio to what is configured is what counts."""
