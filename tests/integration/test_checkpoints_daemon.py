@@ -51,7 +51,7 @@ def test_a_loop_that_nothing_stops(start):
 
 def test_short_turns_in_mode_auto(start):
     d = start()
-    for _ in range(30):  # on a busy machine a turn may take long, and pay
+    for _ in range(10):  # on a busy machine a turn may take long, and pay
         py(d, "x = 1")
         reply = py(d, EXIT)
         if reply["state"] == "lost":
