@@ -2,34 +2,10 @@
 
 #include <stdio.h>
 
-#include <criterion/criterion.h>
-
 #include "lib/buffer.h"
-#include "proxy/http-request.h"
+#include "tests/unit/proxy/http-fixture.h"
 
 TestSuite(proxy_http_request, .timeout = 30);
-
-/* Reads it whole, and byte by byte: both must say the same, and the latter not before all was there. */
-static HttpError read_head(const char *data, size_t size, HttpRequest *ret) {
-        HttpRequest bytes = {};
-        HttpError whole, e = HTTP_MORE;
-        size_t n = 0;
-
-        *ret = (HttpRequest){};
-        whole = http_request_read(ret, data, size);
-        cr_assert_eq(http_request_read(ret, data, size), whole, "said twice");
-
-        while (e == HTTP_MORE && n < size)
-                e = http_request_read(&bytes, data, ++n);
-        cr_assert_eq(e, whole, "%s", data);
-        if (whole == HTTP_OK) {
-                cr_assert_eq(n, ret->head_size);
-                cr_assert_eq(bytes.n_fields, ret->n_fields);
-                cr_assert_eq(bytes.method.data, ret->method.data);
-                cr_assert_eq(bytes.head_size, ret->head_size);
-        }
-        return whole;
-}
 
 static HttpError read_text(const char *text, HttpRequest *ret) {
         return read_head(text, strlen(text), ret);
@@ -378,82 +354,6 @@ Test(proxy_http_request, moved) {
         memset(second, 'x', sizeof(second));
         cr_assert_eq(http_request_read(&r, text, sizeof(text) - 1), HTTP_OK);
         cr_assert(equals(r.method, "GET") && equals(r.target.authority.host, "a") && equals(r.fields[1].value, "b"));
-}
-
-static void append_n(Buffer *b, char c, size_t n) {
-        char *p;
-
-        cr_assert_eq(buffer_reserve(b, n, &p), 0);
-        memset(p, c, n);
-        buffer_commit(b, n);
-}
-
-static HttpError read_buffer(const Buffer *b) {
-        HttpRequest r;
-
-        return read_head(buffer_data(b), buffer_size(b), &r);
-}
-
-Test(proxy_http_request, caps_line) {
-        for (int more = 0; more < 2; more++) {
-                _cleanup_(buffer_done) Buffer b = {};
-
-                (void) buffer_append_str(&b, "GET http://a/");
-                append_n(&b, 'x', HTTP_REQUEST_LINE_MAX - strlen("GET http://a/ HTTP/1.0") + (size_t) more);
-                (void) buffer_append_str(&b, " HTTP/1.0\r\n\r\n");
-                cr_assert_eq(read_buffer(&b), more ? HTTP_E_REQUEST_LINE_LONG : HTTP_OK);
-        }
-}
-
-Test(proxy_http_request, caps_host) {
-        for (int more = 0; more < 2; more++) {
-                _cleanup_(buffer_done) Buffer b = {};
-
-                (void) buffer_append_str(&b, "CONNECT ");
-                append_n(&b, 'x', HOST_TEXT_MAX + (size_t) more);
-                (void) buffer_append_str(&b, ":1 HTTP/1.0\r\n\r\n");
-                cr_assert_eq(read_buffer(&b), more ? HTTP_E_HOST_TEXT : HTTP_OK);
-        }
-}
-
-Test(proxy_http_request, caps_head) {
-        for (int more = 0; more < 2; more++) {
-                _cleanup_(buffer_done) Buffer b = {};
-
-                (void) buffer_append_str(&b, "GET http://a/ HTTP/1.0\r\nA: ");
-                append_n(&b, 'x', HTTP_HEAD_MAX - buffer_size(&b) - 4 + (size_t) more);
-                (void) buffer_append_str(&b, "\r\n\r\n");
-                cr_assert_eq(buffer_size(&b), HTTP_HEAD_MAX + (size_t) more);
-                cr_assert_eq(read_buffer(&b), more ? HTTP_E_HEAD_LONG : HTTP_OK);
-        }
-}
-
-Test(proxy_http_request, caps_endless) {
-        _cleanup_(buffer_done) Buffer b = {}, line = {};
-
-        (void) buffer_append_str(&b, "GET http://a/ HTTP/1.0\r\nA: ");
-        append_n(&b, 'x', 100000);
-        cr_assert_eq(read_buffer(&b), HTTP_E_HEAD_LONG);
-        append_n(&line, 'x', 100000);
-        cr_assert_eq(read_buffer(&line), HTTP_E_REQUEST_LINE_LONG);
-}
-
-Test(proxy_http_request, caps_fields) {
-        for (unsigned more = 0; more < 2; more++) {
-                _cleanup_(buffer_done) Buffer b = {}, options = {};
-
-                (void) buffer_append_str(&b, "GET http://a/ HTTP/1.0\r\n");
-                for (unsigned i = 0; i < HTTP_FIELDS_MAX + more; i++)
-                        (void) buffer_append_str(&b, "A: b\r\n");
-                (void) buffer_append_str(&b, "\r\n");
-                cr_assert_eq(read_buffer(&b), more ? HTTP_E_FIELDS_MANY : HTTP_OK);
-
-                (void) buffer_append_str(&options, "GET http://a/ HTTP/1.0\r\nConnection: a\r\nConnection: b");
-                for (unsigned i = 0; i < 98 + more; i++)
-                        (void) buffer_append_str(&options, i % 2 ? ",c" : ",");
-                (void) buffer_append_str(&options, "x\r\n\r\n");
-                cr_assert_eq(read_buffer(&options), more ? HTTP_E_FIELDS_MANY : HTTP_OK);
-        }
 }
 
 Test(proxy_http_request, errors_have_words) {
