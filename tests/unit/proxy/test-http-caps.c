@@ -4,7 +4,7 @@
 
 #include "lib/buffer.h"
 #include "proxy/http-chars.h"
-#include "tests/unit/proxy/http-fixture.h"
+#include "http-fixture.h"
 
 TestSuite(proxy_http_caps, .timeout = 30);
 

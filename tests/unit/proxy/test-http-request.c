@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "lib/buffer.h"
-#include "tests/unit/proxy/http-fixture.h"
+#include "http-fixture.h"
 
 TestSuite(proxy_http_request, .timeout = 30);
 
