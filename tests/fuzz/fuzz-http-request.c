@@ -7,6 +7,7 @@
  */
 
 #include "proxy/http-forward.h"
+#include "proxy/http-chars.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -27,11 +27,11 @@ fuzz-session-record_SRC := $(addprefix daemon/,session-record.c session-state.c 
         limits.c project.c snapshot-result.c)
 fuzz-snapshot-result_SRC := daemon/snapshot-result.c
 fuzz-variables_SRC := daemon/variables.c
-fuzz-http-request_SRC := $(addprefix proxy/,http-request.c http-fields.c http-target.c http-forward.c http-error.c slice.c)
-fuzz-http-body_SRC := $(addprefix proxy/,http-body.c slice.c)
-fuzz-proxy-settings_SRC := $(addprefix proxy/,settings.c slice.c)
+fuzz-http-request_SRC := $(addprefix proxy/,http-request.c http-fields.c http-target.c http-forward.c http-error.c http-chars.c)
+fuzz-http-body_SRC := $(addprefix proxy/,http-body.c http-chars.c)
+fuzz-proxy-settings_SRC := $(addprefix proxy/,settings.c http-chars.c)
 fuzz-proxy-client_SRC := $(filter-out proxy/main.c proxy/confine.c proxy/control.c proxy/control-link.c,$(PROXY_SRC))
-fuzz-socks-request_SRC := $(addprefix proxy/,socks-request.c slice.c)
+fuzz-socks-request_SRC := $(addprefix proxy/,socks-request.c http-chars.c)
 
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz-*.c))
 FUZZ_PROGRAMS := $(addprefix $(BUILD)/fuzz/,$(FUZZ_NAMES))
