@@ -16,9 +16,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* With a space: no host is called that, so nobody who guesses it can be told it as a host's name. */
+#define SECRET "open sesame"
+
 static const char settings_text[] = "{\"policy\":{\"environment\":[\"a.example\",\"!c.example\"],\"caller\":null,"
                                     "\"granted\":[]},\"limits\":{},\"credentials\":[{\"host\":\"a.example\",\"port\":443,"
-                                    "\"name\":\"X-Key\",\"value\":\"sesame\"}]}";
+                                    "\"name\":\"X-Key\",\"value\":\"" SECRET "\"}]}";
 
 static sd_event *event;
 static Context context;
@@ -51,7 +54,7 @@ static void turn(void) {
 }
 
 /* Not for as long as an answer may be waited for: we have closed. */
-static void check_answer(int fd, const uint8_t *data, size_t size) {
+static void check_answer(int fd) {
         char answer[4096];
         ssize_t n, all = 0;
 
@@ -60,8 +63,7 @@ static void check_answer(int fd, const uint8_t *data, size_t size) {
         assert_se(all < (ssize_t) sizeof(answer));
         if (all > 0)
                 assert_se(answer[0] == 5 || strncmp(answer, "HTTP/1.1 4", 10) == 0 || strncmp(answer, "HTTP/1.1 5", 10) == 0);
-        /* A client that has guessed it as the name of a host is told that name. */
-        assert_se(!memmem(answer, (size_t) all, "sesame", 6) || memmem(data, size, "sesame", 6));
+        assert_se(!memmem(answer, (size_t) all, SECRET, strlen(SECRET)));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -83,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
         (void) shutdown(fd, SHUT_WR);
         turn();
-        check_answer(fd, data, size);
+        check_answer(fd);
         (void) safe_close(fd);
         turn();
 
