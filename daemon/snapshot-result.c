@@ -222,23 +222,23 @@ typedef struct SkippedText {
         size_t n, max;
 } SkippedText;
 
-/* A name is what code in the jail has chosen: nothing of it may look like ours. */
+/* Names, of parts too, and reasons are what somebody in the jail has chosen: nothing of them may look like ours. */
 static int add_skipped(const char *part, const char *name, const char *why, void *userdata) {
         SkippedText *t = userdata;
         _cleanup_free_ char *shown = NULL, *reason = NULL;
+        const char *what = name ?: part;
 
         if (t->n++ >= t->max)
                 return 0;
         reason = text_quote(why, WORD_SHOWN_MAX);
-        if (name && !name_is_valid(name)) {
-                shown = text_quote(name, WORD_SHOWN_MAX);
-                name = shown;
-        } else if (!name)
-                name = part;
-        if (!reason || !name)
+        if (!name_is_valid(what)) {
+                shown = text_quote(what, WORD_SHOWN_MAX);
+                what = shown;
+        }
+        if (!reason || !what)
                 return -ENOMEM;
         /* Without the quotes around it. */
-        return buffer_printf(t->buffer, "%s%s (%.*s)", t->n > 1 ? ", " : "", name,
+        return buffer_printf(t->buffer, "%s%s (%.*s)", t->n > 1 ? ", " : "", what,
                              (int) (strlen(reason) - 1 - (reason[strlen(reason) - 1] == '\'')), reason + 1);
 }
 

@@ -51,6 +51,16 @@ Test(snapshot_result, what_is_left_out) {
         cr_assert_str_eq(buffer_data(&cut), "sock (socket) and 2 more");
 }
 
+/* Who has restored a part says what it is called. */
+Test(snapshot_result, name_of_a_part) {
+        _cleanup_json_ json_object *o = parse("[{\"name\":\"a\\nnode\",\"ok\":false,\"why\":\"gone\"}]");
+        _cleanup_(buffer_done) Buffer b = {};
+
+        cr_assert_eq(snapshot_skipped_text(o, 10, &b), 0);
+        cr_assert_eq(buffer_append(&b, "", 1), 0);
+        cr_assert_str_eq(buffer_data(&b), "'a\\nnode' (gone)");
+}
+
 Test(snapshot_result, newest) {
         _cleanup_json_ json_object *o = parse("{\"snapshots\":[{\"id\":\"" ID "\",\"time_usec\":7," SESSION "},"
                                               "{\"id\":\"20261128T102501-0123abcd\",\"time_usec\":6," SESSION "},"
