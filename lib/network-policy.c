@@ -57,10 +57,11 @@ NetworkVerdict network_policy_decide_address(const NetworkPolicy *p, const Netwo
         if (host->is_address)
                 return network_host_equal(host, &number) ? NETWORK_ALLOWED : NETWORK_REFUSED_NOT_LISTED;
 
+        /* A public address need not be listed. ("v == A || v == B" with the same end is wrong code of gcc 14.2.) */
         v = network_policy_decide(p, &number, port);
-        if (v == NETWORK_ALLOWED || v == NETWORK_REFUSED_EXCEPTION)
+        if (v == NETWORK_REFUSED_EXCEPTION)
                 return v;
-        return special ? NETWORK_REFUSED_SPECIAL_ADDRESS : NETWORK_ALLOWED;
+        return special && v != NETWORK_ALLOWED ? NETWORK_REFUSED_SPECIAL_ADDRESS : NETWORK_ALLOWED;
 }
 
 void network_policy_done(NetworkPolicy *p) {

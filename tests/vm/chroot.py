@@ -3,7 +3,7 @@
 
 What is written to the tree lands in memory, and all mounts are in a namespace that ends with the command, so nothing
 of the image or of the machine changes but the build directory. What makes namespaces of its own (bubblewrap) cannot
-run in a chroot.
+run in a chroot. Of the network there is a loopback.
 """
 import os
 import subprocess
@@ -15,6 +15,7 @@ ROOT = os.path.dirname(os.path.dirname(image.HERE))
 BUILD_S = 540
 
 ENTER = r"""
+ip link set lo up
 lower=$1 source=$2 build=$3 work=$4 tree=$4/tree; shift 4
 mount -n -t tmpfs -o mode=755 work "$work"
 mkdir "$work/upper" "$work/overlay" "$tree"

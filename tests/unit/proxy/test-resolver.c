@@ -219,10 +219,15 @@ Test(resolver, server_that_is_not_there) {
         cr_assert(error == -EIO || error == -ETIMEDOUT, "%d", error);
 }
 
-Test(resolver, garbage_is_skipped) {
+/* c-ares goes on waiting for an answer, or (1.34) gives the server up. */
+Test(resolver, garbage_is_no_answer) {
+        int error;
+
         garbage = true;
-        cr_assert_eq(lookup("four.test"), 0);
-        cr_assert_str_eq(shown(0), "192.0.2.1 443");
+        error = lookup("four.test");
+        cr_assert(error == 0 || error == -EIO, "%d", error);
+        if (error == 0)
+                cr_assert_str_eq(shown(0), "192.0.2.1 443");
 }
 
 Test(resolver, at_once) {
