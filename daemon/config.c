@@ -232,6 +232,7 @@ static int config_new(Config **ret) {
                         .expire_days = 7,
                 },
                 .require_limits = true,
+                .network = { .limits = network_limits_default },
         };
         r = environment_table_new(&c->environments);
         if (r >= 0)
@@ -306,6 +307,7 @@ Config *config_free(Config *c) {
                 return NULL;
 
         (void) environment_table_free(c->environments);
+        network_sets_done(&c->network.sets);
         config_directories_done(&c->environment_dirs);
         config_directories_done(&c->user_environment_dirs);
         return mfree(c);

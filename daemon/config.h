@@ -10,7 +10,9 @@
 #include "daemon/config-directories.h"
 #include "daemon/environment.h"
 #include "daemon/limits.h"
+#include "daemon/network-sets.h"
 #include "lib/json.h"
+#include "lib/network-limits.h"
 
 #define CONFIG_SIZE_MAX (256 * KIB)
 
@@ -47,6 +49,10 @@ typedef struct Config {
                 uint64_t user_max_mb;   /* of all snapshots of a user */
                 double expire_days;     /* INFINITY: never */
         } snapshots;
+        struct {
+                NetworkSets sets;       /* what @NAME stands for in an environment's list */
+                NetworkLimits limits;   /* of a session that has a network */
+        } network;
         EnvironmentTable *environments; /* built in, and of the file */
         ConfigDirectories environment_dirs;
         ConfigDirectories user_environment_dirs; /* %h, %u, %U: of each user */

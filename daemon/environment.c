@@ -103,6 +103,8 @@ const Environment *environment_unref(const Environment *constant) {
         free(e->closure_path);
         free(e->source);
         (void) closure_free(e->closure);
+        network_list_done(&e->network);
+        network_credentials_free(e->credentials, e->n_credentials);
         return mfree(e);
 }
 

@@ -10,8 +10,10 @@
 #include <errno.h>
 
 #include "daemon/closure.h"
+#include "daemon/network-credential.h"
 #include "daemon/project.h"
 #include "lib/macro.h"
+#include "lib/network-rule.h"
 
 typedef enum Interpreter {
         INTERPRETER_PYTHON,
@@ -59,6 +61,10 @@ typedef struct Environment {
         bool is_configured;                             /* the configuration says something about it */
         char *source;                                   /* the artifact that it comes from; NULL: none */
         bool is_users;                                  /* found in a directory of some user's own */
+        bool has_network;                               /* else there is no way out at all */
+        NetworkList network;                            /* what may be reached, with the rules of sets; may be empty */
+        NetworkCredential *credentials;                 /* their values: NULL until network_credential_load() */
+        size_t n_credentials;
 } Environment;
 
 /* What the bits are of, from the lowest on; ends with NULL. */

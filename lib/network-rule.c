@@ -141,8 +141,25 @@ static int explain_fault(const char *text, size_t size, const char *why, char **
         return text_explain(-EINVAL, reterr_why, "%s is no network rule: %s", quoted, why);
 }
 
+/* Takes the rule over. Room is made for a power of two. */
+static int list_push(NetworkList *l, NetworkRule *rule) {
+        NetworkRule *rules;
+
+        if ((l->n_rules & (l->n_rules - 1)) == 0) {
+                rules = reallocarray(l->rules, l->n_rules > 0 ? 2 * l->n_rules : 1, sizeof(NetworkRule));
+                if (!rules) {
+                        network_rule_done(rule);
+                        return -ENOMEM;
+                }
+                l->rules = rules;
+        }
+
+        l->rules[l->n_rules++] = *rule;
+        return 0;
+}
+
 int network_list_add(NetworkList *l, const char *text, size_t size, char **reterr_why) {
-        NetworkRule *rules, rule;
+        NetworkRule rule;
         const char *fault;
         int r;
 
@@ -156,26 +173,48 @@ int network_list_add(NetworkList *l, const char *text, size_t size, char **reter
         if (r < 0)
                 return r;
 
-        /* Room for a power of two. */
-        if ((l->n_rules & (l->n_rules - 1)) == 0) {
-                rules = reallocarray(l->rules, l->n_rules > 0 ? 2 * l->n_rules : 1, sizeof(NetworkRule));
-                if (!rules) {
-                        network_rule_done(&rule);
+        return list_push(l, &rule);
+}
+
+static void list_cut(NetworkList *l, size_t n_rules) {
+        while (l->n_rules > n_rules)
+                network_rule_done(l->rules + --l->n_rules);
+}
+
+int network_list_append(NetworkList *l, const NetworkList *from) {
+        size_t before = l->n_rules;
+
+        if (from->n_rules > NETWORK_RULES_MAX - before)
+                return -E2BIG;
+
+        for (size_t i = 0; i < from->n_rules; i++) {
+                NetworkRule rule = from->rules[i];
+
+                if (rule.name)
+                        rule.name = strdup(rule.name);
+                if ((!rule.name && from->rules[i].name) || list_push(l, &rule) < 0) {
+                        list_cut(l, before);
                         return -ENOMEM;
                 }
-                l->rules = rules;
         }
-
-        l->rules[l->n_rules++] = rule;
         return 0;
 }
 
-void network_list_done(NetworkList *l) {
-        for (size_t i = 0; i < l->n_rules; i++)
-                network_rule_done(l->rules + i);
+int network_list_copy(const NetworkList *from, NetworkList *ret) {
+        NetworkList l = {};
+        int r;
 
+        r = network_list_append(&l, from);
+        if (r >= 0)
+                *ret = l;
+        else
+                network_list_done(&l);
+        return r;
+}
+
+void network_list_done(NetworkList *l) {
+        list_cut(l, 0);
         l->rules = mfree(l->rules);
-        l->n_rules = 0;
 }
 
 static bool matches_name(const NetworkRule *rule, const char *name, size_t size) {

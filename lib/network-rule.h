@@ -14,8 +14,8 @@
  *
  * An address matches a rule with that address, a name never does, whatever it resolves to: lib/network-policy.h.
  *
- * A list owns its rules, a rule its name; zero-initialise, network_list_done() frees. It is copied or sent as
- * texts of network_rule_format(). Matching walks all of it: 1024 rules take 5 µs, which no connection will notice.
+ * A list owns its rules, a rule its name; zero-initialise, network_list_done() frees. It is sent as texts of
+ * network_rule_format(). Matching walks all of it: 1024 rules take 5 µs, which no connection will notice.
  */
 
 #include "network-host.h"
@@ -48,6 +48,12 @@ typedef enum NetworkMatch {
  * sentence, with what peers wrote in it quoted and cut. -ENOMEM: it is NULL. The list is as it was on failure.
  */
 int network_list_add(NetworkList *l, const char *text, size_t size, char **reterr_why);
+
+/* Adds all rules of another one. -E2BIG: the list would have too many; -ENOMEM; then it is as it was. */
+int network_list_append(NetworkList *l, const NetworkList *from);
+
+/* *ret is set on success only. -ENOMEM. */
+int network_list_copy(const NetworkList *from, NetworkList *ret);
 
 NetworkMatch network_list_match(const NetworkList *l, const NetworkHost *host, uint16_t port);
 void network_list_done(NetworkList *l);

@@ -2,6 +2,7 @@
 
 #include "proxy/settings.h"
 
+#include "lib/network-list-json.h"
 #include "lib/text.h"
 #include "proxy/http-chars.h"
 
@@ -10,20 +11,10 @@
 
 static int read_rules(json_object *array, const char *which, NetworkList *ret, char **reterr_why) {
         _cleanup_free_ char *why = NULL;
-        int r;
+        int r = network_list_from_json(array, ret, &why);
 
-        for (size_t i = 0; i < json_object_array_length(array); i++) {
-                json_object *item = json_object_array_get_idx(array, i);
-
-                if (!json_object_is_type(item, json_type_string))
-                        return text_explain(-EINVAL, reterr_why, "policy.%s[%zu]: must be a string", which, i);
-                r = network_list_add(ret, json_object_get_string(item), (size_t) json_object_get_string_len(item),
-                                     &why);
-                if (r < 0 && !why)
-                        return -ENOMEM;
-                if (r < 0)
-                        return text_explain(-EINVAL, reterr_why, "policy.%s[%zu]: %s", which, i, why);
-        }
+        if (r < 0)
+                return why ? text_explain(-EINVAL, reterr_why, "policy.%s%s", which, why) : -ENOMEM;
         return 0;
 }
 

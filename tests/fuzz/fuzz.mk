@@ -9,22 +9,25 @@ FUZZ_SANITIZE := address,undefined
 FUZZ_CFLAGS := -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all $(WARNINGS)
 
 fuzz-mcp_SRC := $(addprefix shim/,mcp.c tools.c render.c render-turn.c render-variables.c render-values.c excerpt.c)
+# An environment, with what belongs to it.
+fuzz_environment := $(addprefix daemon/,environment.c closure.c network-credential.c project.c)
+
 fuzz-config_SRC := $(addprefix daemon/,config.c config-limits.c config-directories.c config-reader.c config-environment.c \
-        environment.c closure.c limits.c project.c)
+        network-sets.c limits.c) $(fuzz_environment)
 fuzz-closure_SRC := $(addprefix daemon/,closure.c project.c)
-fuzz-environment_SRC := $(addprefix daemon/,config-artifact.c config-reader.c config-environment.c environment.c \
-        closure.c limits.c project.c)
+fuzz-environment_SRC := $(addprefix daemon/,config-artifact.c config-reader.c config-environment.c \
+        network-sets.c limits.c) $(fuzz_environment)
 fuzz-artifact-json_SRC := $(fuzz-environment_SRC) daemon/environment-set.c
 fuzz-archive_SRC := $(addprefix agent/,archive-restore.c part-report.c)
 fuzz-part-report_SRC := agent/part-report.c
 fuzz-report_SRC := agent/report.c
 fuzz-request_SRC := agent/message.c
-fuzz-agent-link_SRC := $(addprefix daemon/,agent-link.c agent-parse.c turn.c turn-reply.c turn-values.c bounds.c environment.c \
-        closure.c project.c)
+fuzz-agent-link_SRC := $(addprefix daemon/,agent-link.c agent-parse.c turn.c turn-reply.c turn-values.c bounds.c) \
+        $(fuzz_environment)
 fuzz-manifest_SRC := $(addprefix snapshot/,manifest.c report.c hash.c id.c)
 fuzz-snapshot-report_SRC := snapshot/report.c
-fuzz-session-record_SRC := $(addprefix daemon/,session-record.c session-state.c history.c environment.c closure.c \
-        limits.c project.c snapshot-result.c)
+fuzz-session-record_SRC := $(addprefix daemon/,session-record.c session-state.c history.c limits.c \
+        snapshot-result.c) $(fuzz_environment)
 fuzz-snapshot-result_SRC := daemon/snapshot-result.c
 fuzz-variables_SRC := daemon/variables.c
 fuzz-http-request_SRC := $(addprefix proxy/,http-request.c http-fields.c http-target.c http-forward.c http-error.c http-chars.c)

@@ -279,3 +279,33 @@ Test(network_rule, an_empty_list_matches_nothing) {
         network_list_done(&l);
         network_list_done(&l);
 }
+
+Test(network_rule, a_copy_stands_alone) {
+        NetworkList from = {};
+        _cleanup_(network_list_done) NetworkList copy = {};
+
+        add(&from, "*.example.org:8080");
+        add(&from, "192.0.2.1");
+        cr_assert_eq(network_list_copy(&from, &copy), 0);
+        network_list_done(&from);
+
+        cr_assert_eq(copy.n_rules, 2);
+        cr_assert_eq(match(&copy, "www.example.org", 8080), NETWORK_MATCH_ALLOW);
+        cr_assert_eq(match(&copy, "192.0.2.1", 443), NETWORK_MATCH_ALLOW);
+        cr_assert_eq(match(&copy, "example.org", 8080), NETWORK_MATCH_NONE);
+}
+
+Test(network_rule, what_is_appended_fits_or_leaves_the_list) {
+        _cleanup_(network_list_done) NetworkList l = {}, one = {}, none = {};
+
+        add(&one, "a.org");
+        for (unsigned i = 0; i < NETWORK_RULES_MAX - 1; i++)
+                cr_assert_eq(network_list_append(&l, &one), 0);
+        cr_assert_eq(network_list_append(&one, &l), 0);
+        cr_assert_eq(one.n_rules, NETWORK_RULES_MAX);
+
+        cr_assert_eq(network_list_append(&l, &one), -E2BIG);
+        cr_assert_eq(l.n_rules, NETWORK_RULES_MAX - 1);
+        cr_assert_eq(network_list_append(&one, &none), 0);
+        cr_assert_eq(match(&l, "a.org", 443), NETWORK_MATCH_ALLOW);
+}
