@@ -88,7 +88,7 @@ $(LIBRARY): $(LIB_OBJ)
 
 $(BUILD)/sandboxd: $(DAEMON_OBJ) $(LIBRARY)
 	$(call say,LD)
-	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -lsystemd -ljson-c -lcgroup -lseccomp -lnettle -lm
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $^ -lsystemd -ljson-c -lcgroup -lseccomp -lnettle -lidn2 -lm
 
 $(BUILD)/nix-sandbox-mcp: $(SHIM_OBJ) $(LIBRARY)
 	$(call say,LD)

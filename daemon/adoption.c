@@ -65,7 +65,11 @@ static void on_record(const char *id, SessionRecord *record, int error, void *us
                 return session_is_lost(a->manager, record, "memory is short");
         }
         a->candidates = candidates;
-        a->candidates[a->n_candidates++] = (Candidate){ .record = *record, .fd = fd };
+        a->candidates[a->n_candidates++] = (Candidate){
+                                              .record = *record,
+                                              .fd = fd,
+                                              .network_fd = passed_fds_take_network(a->passed, id),
+                                      };
         *record = (SessionRecord){};
 }
 
@@ -99,6 +103,14 @@ int adoption_gather(Adoption *a, Manager *m, PassedFds *passed) {
         return 0;
 }
 
+static void drop_sockets(const char *id) {
+        char name[PASSED_FD_NAME_SIZE];
+
+        fd_store_drop(id);
+        (void) snprintf(name, sizeof(name), "%s" PASSED_FD_NETWORK, id);
+        fd_store_drop(name);
+}
+
 static bool adopt(Manager *m, Candidate *c) {
         /* They say what is lost, and outlive the record's own, which the session takes. */
         _cleanup_json_ json_object *json = json_object_get(c->record.json);
@@ -106,14 +118,14 @@ static bool adopt(Manager *m, Candidate *c) {
         const char *why;
         int r;
 
-        r = session_adopt(m, &c->record, TAKE_FD(c->fd), &why);
+        r = session_adopt(m, &c->record, TAKE_FD(c->fd), TAKE_FD(c->network_fd), &why);
         if (r >= 0)
                 return true;
 
         session_is_lost(m, &lost, why ?: strerror(-r));
         cgroup_sweep_leaf(m->cgroups, lost.uid, lost.id);
         if (m->adoptable)
-                fd_store_drop(lost.id);
+                drop_sockets(lost.id);
         return false;
 }
 
@@ -130,6 +142,7 @@ void adoption_done(Adoption *a) {
         for (size_t i = 0; i < a->n_candidates; i++) {
                 session_record_done(&a->candidates[i].record);
                 (void) safe_close(a->candidates[i].fd);
+                (void) safe_close(a->candidates[i].network_fd);
         }
         free(a->candidates);
         for (char **s = a->spare; s && *s; s++)

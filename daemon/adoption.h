@@ -12,6 +12,7 @@
 typedef struct Candidate {
         SessionRecord record;
         int fd;
+        int network_fd;         /* -EBADF: none */
 } Candidate;
 
 typedef struct Adoption {

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <systemd/sd-daemon.h>
 
-#include "daemon/session-state.h"
 #include "lib/log.h"
 
 bool fd_store_exists(void) {
@@ -17,20 +16,20 @@ bool fd_store_exists(void) {
         return getenv("NOTIFY_SOCKET") && !(max && streq(max, "0"));
 }
 
-static void fd_store_tell(const char *verb, const char *id, const int *fds, unsigned n_fds) {
-        char state[64];
+static void fd_store_tell(const char *verb, const char *name, const int *fds, unsigned n_fds) {
+        char state[96];
         int r;
 
-        (void) snprintf(state, sizeof(state), "%s=1\nFDNAME=%.*s", verb, (int) SESSION_ID_LENGTH, id);
+        (void) snprintf(state, sizeof(state), "%s=1\nFDNAME=%s", verb, name);
         r = sd_pid_notify_with_fds(/* pid= */ 0, /* unset_environment= */ 0, state, fds, n_fds);
         if (r < 0)
-                (void) log_warning_errno(r, "Session %s: the service manager was not told of its socket: %m", id);
+                (void) log_warning_errno(r, "The service manager was not told of a socket (%s): %m", name);
 }
 
-void fd_store_put(const char *id, int fd) {
-        fd_store_tell("FDSTORE", id, &fd, 1);
+void fd_store_put(const char *name, int fd) {
+        fd_store_tell("FDSTORE", name, &fd, 1);
 }
 
-void fd_store_drop(const char *id) {
-        fd_store_tell("FDSTOREREMOVE", id, NULL, 0);
+void fd_store_drop(const char *name) {
+        fd_store_tell("FDSTOREREMOVE", name, NULL, 0);
 }

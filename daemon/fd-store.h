@@ -12,6 +12,6 @@
 /* Whether there may be one. Where there is none, nobody could take a session over after a crash. */
 bool fd_store_exists(void);
 
-/* Under the id of a session. */
-void fd_store_put(const char *id, int fd);
-void fd_store_drop(const char *id);
+/* Under a name of passed-fds.h. */
+void fd_store_put(const char *name, int fd);
+void fd_store_drop(const char *name);

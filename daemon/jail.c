@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "daemon/environment.h"
+#include "lib/agent-protocol.h"
 
 static const struct {
         unsigned bit;           /* 0: always */
@@ -57,6 +58,14 @@ static const struct {
         { "TERM", "dumb" },
         { "TMPDIR", "/tmp" },
         { "MPLBACKEND", "Agg" },        /* matplotlib looks for a display otherwise */
+};
+
+/* Debian and most; Fedora; Arch. */
+static const char *const certificate_directories[] = {
+        "/etc/ssl/certs",
+        "/etc/pki/tls/certs",
+        "/etc/pki/ca-trust/extracted",
+        "/etc/ca-certificates/extracted",
 };
 
 /* Nobody owns what belongs to users outside, such as all of /usr. */
@@ -253,6 +262,24 @@ static int add_etc(Buffer *b, const JailSpec *spec) {
         return r;
 }
 
+/* Whom TLS trusts: the host's, wherever it has it; in a closure what that has (nixpkgs' cacert), under the name that
+ * nixpkgs' OpenSSL looks for. */
+static int add_certificates(Buffer *b, const JailSpec *spec) {
+        static const char file[] = "/etc/ssl/certs/ca-certificates.crt";
+        _cleanup_free_ char *bundle = NULL;
+        int r = 0;
+
+        if (spec->root) {
+                if (asprintf(&bundle, "%s/etc/ssl/certs/ca-bundle.crt", spec->root) < 0)
+                        return -ENOMEM;
+                return add(b, "--perms", "0755", "--dir", "/etc/ssl", "--perms", "0755", "--dir", "/etc/ssl/certs",
+                           "--symlink", bundle, file, NULL);
+        }
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(certificate_directories); i++)
+                r = add(b, "--ro-bind-try", certificate_directories[i], certificate_directories[i], NULL);
+        return r;
+}
+
 int jail_build_options(const JailSpec *spec, Buffer *ret) {
         _cleanup_(buffer_done) Buffer b = {};
         int r;
@@ -264,6 +291,8 @@ int jail_build_options(const JailSpec *spec, Buffer *ret) {
                 r = add_etc(&b, spec);
         if (r >= 0)
                 r = spec->root ? add_closure_root(&b, spec) : add_host_root(&b, spec->links);
+        if (r >= 0)
+                r = spec->network_fd >= 0 ? add_certificates(&b, spec) : 0;
         if (r >= 0)
                 r = add(&b, "--symlink", "/tmp", "/var/tmp", "--proc", "/proc", "--dev", "/dev", NULL);
         if (r >= 0)
@@ -288,15 +317,20 @@ int jail_build_options(const JailSpec *spec, Buffer *ret) {
 
 int jail_build_argv(const JailSpec *spec, int args_fd, char ***ret) {
         _cleanup_(jail_argv_freep) char **argv = NULL;
-        char args[16], agent[32], socket[16], list[16], filter[16];
-        const char *const words[] = { "bwrap", "--args", args, "--", agent, socket, list, filter };
-        size_t n = ELEMENTSOF(words) - (spec->root ? 0 : 2);
+        char args[16], agent[32], socket[16], list[16], filter[16], network[32];
+        const char *words[] = { "bwrap", "--args", args, "--", agent, socket, list, filter, network };
+        size_t n = spec->root ? 8 : 6;
 
         (void) snprintf(args, sizeof(args), "%d", args_fd);
         (void) snprintf(agent, sizeof(agent), "/proc/self/fd/%d", spec->agent_fd);
         (void) snprintf(socket, sizeof(socket), "%d", spec->socket_fd);
         (void) snprintf(list, sizeof(list), "%d", spec->list_fd);
         (void) snprintf(filter, sizeof(filter), "%d", spec->seccomp_fd);
+
+        if (spec->network_fd >= 0) {
+                (void) snprintf(network, sizeof(network), AGENT_NETWORK "%d", spec->network_fd);
+                words[n++] = network;
+        }
 
         argv = calloc(n + 1, sizeof(char *));
         if (!argv)

@@ -23,7 +23,7 @@ typedef enum JailLink {
         JAIL_LINK_LIBX32 = 1 << 2,
 } JailLink;
 
-/* Descriptors are numbers as the child will have them. All but the last are mandatory. */
+/* Descriptors are numbers as the child will have them. */
 typedef struct JailSpec {
         const Limits *limits;
         unsigned links;         /* JailLink bits, from jail_host_links() */
@@ -39,6 +39,7 @@ typedef struct JailSpec {
         const char *store;      /* bound whole: the agent covers it; with root, as the next */
         unsigned programs;      /* bits of environment.h */
         int list_fd;            /* of the closure, for the agent */
+        int network_fd;         /* of the way to the proxy, for the agent; -EBADF: no network */
 } JailSpec;
 
 /* Which of them this host has. The one look at the file system, done once. */
@@ -47,8 +48,8 @@ unsigned jail_host_links(void);
 /* The options as --args wants them: NUL-terminated strings one after the other. */
 int jail_build_options(const JailSpec *spec, Buffer *ret);
 
-/* "bwrap --args N -- /proc/self/fd/AGENT SOCKET", with a root followed by "LIST SECCOMP"; NULL-terminated; free with
- * jail_argv_free(). */
+/* "bwrap --args N -- /proc/self/fd/AGENT SOCKET", with a root followed by "LIST SECCOMP", with a network by
+ * "network=FD"; NULL-terminated; free with jail_argv_free(). */
 int jail_build_argv(const JailSpec *spec, int args_fd, char ***ret);
 char **jail_argv_free(char **argv);
 DEFINE_TRIVIAL_CLEANUP_FUNC(char **, jail_argv_free);

@@ -237,6 +237,8 @@ int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why)
         if (r >= 0)
                 r = manager_setup_snapshots(m, options->state_dir);
         if (r >= 0)
+                r = proxies_new(m->event, /* program= */ NULL, m->spawn.may_switch_user, &m->proxies);
+        if (r >= 0)
                 r = manager_setup_sessions(m, options, reterr_why);
         /* A private daemon serves one user, and polkit would not take its word for anything. */
         if (r >= 0 && !streq(m->mode, "private"))
@@ -271,6 +273,7 @@ Manager *manager_free(Manager *m) {
                 session_end(s, SESSION_END_SHUTDOWN);
                 (void) session_free(s);
         }
+        m->proxies = proxies_free(m->proxies);
         m->snapshots = snapshot_runner_free(m->snapshots);
         m->prune_source = sd_event_source_disable_unref(m->prune_source);
         event_log_done(&m->events);

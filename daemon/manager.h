@@ -16,6 +16,7 @@
 #include "daemon/obituary.h"
 #include "daemon/polkit.h"
 #include "daemon/passed-fds.h"
+#include "daemon/proxy-process.h"
 #include "daemon/record-directory.h"
 #include "daemon/session-index.h"
 #include "daemon/session.h"
@@ -42,6 +43,7 @@ struct Manager {
         Obituaries obituaries;
         RecordDirectory records;
         SnapshotRunner *snapshots;
+        Proxies *proxies;
         unsigned n_closing; /* snapshots of sessions that were ended by hand */
         sd_event_source *prune_source;
         bool adoptable; /* sessions can outlive a crash of this process */

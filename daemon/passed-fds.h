@@ -13,23 +13,28 @@
 #define PASSED_FD_LISTEN "listen"
 #define PASSED_FD_LOCK "lock"
 
-typedef struct PassedAgent {
-        char id[SESSION_ID_LENGTH + 1];
+/* The name of a session's agent is its id, that of its network has this behind it. */
+#define PASSED_FD_NETWORK "-network"
+#define PASSED_FD_NAME_SIZE (SESSION_ID_LENGTH + sizeof(PASSED_FD_NETWORK))
+
+typedef struct PassedSocket {
+        char name[PASSED_FD_NAME_SIZE];
         int fd;
-} PassedAgent;
+} PassedSocket;
 
 typedef struct PassedFds {
         int listen_fd, lock_fd; /* -EBADF: not passed */
-        PassedAgent *agents;
-        size_t n_agents;
+        PassedSocket *sockets; /* of sessions */
+        size_t n_sockets;
 } PassedFds;
 
 #define PASSED_FDS_NULL ((PassedFds){ .listen_fd = -EBADF, .lock_fd = -EBADF })
 
 /* Takes all, once. *reterr_why (allocated) says what is wrong with them. */
 int passed_fds_take(PassedFds *ret, char **reterr_why);
-/* The socket of a session, or -EBADF. The caller owns it. */
+/* Those of a session: its agent's, and the one on which its network listens; or -EBADF. The caller owns it. */
 int passed_fds_take_agent(PassedFds *p, const char *id);
+int passed_fds_take_network(PassedFds *p, const char *id);
 /* Closes what was not taken, and takes such sockets out of the service manager's store too: they belong to no
  * session. Not for a daemon that fails to start, since the next one may succeed. */
 void passed_fds_drop(PassedFds *p);

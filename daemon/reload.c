@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "daemon/passed-fds.h"
+#include "daemon/session-network.h"
 #include "daemon/session-operation.h"
 #include "lib/log.h"
 #include "lib/text.h"
@@ -79,17 +80,28 @@ static void reload_refuse(Reload *r, const char *why) {
 
 typedef struct Pass {
         int fd;
-        const char *name;
+        char name[PASSED_FD_NAME_SIZE];
 } Pass;
+
+static Pass pass_named(int fd, const char *name, const char *suffix) {
+        Pass p = { .fd = fd };
+
+        (void) snprintf(p.name, sizeof(p.name), "%s%s", name, suffix);
+        return p;
+}
 
 static size_t gather(const Reload *r, Pass *pass) {
         size_t n = 0;
 
-        pass[n++] = (Pass){ r->listen_fd, PASSED_FD_LISTEN };
-        pass[n++] = (Pass){ r->lock_fd, PASSED_FD_LOCK };
-        for (Session *s = r->manager->sessions; s; s = s->next)
-                if (session_is_live(s) && s->agent)
-                        pass[n++] = (Pass){ agent_link_fd(s->agent), s->id };
+        pass[n++] = pass_named(r->listen_fd, PASSED_FD_LISTEN, "");
+        pass[n++] = pass_named(r->lock_fd, PASSED_FD_LOCK, "");
+        for (Session *s = r->manager->sessions; s; s = s->next) {
+                if (!session_is_live(s) || !s->agent)
+                        continue;
+                pass[n++] = pass_named(agent_link_fd(s->agent), s->id, "");
+                if (s->network && s->network->socket.listen_fd >= 0)
+                        pass[n++] = pass_named(s->network->socket.listen_fd, s->id, PASSED_FD_NETWORK);
+        }
         return n;
 }
 
@@ -136,7 +148,7 @@ static void reload_execute(Reload *r) {
         size_t n;
         int k;
 
-        pass = calloc(m->n_sessions + 2, sizeof(*pass));
+        pass = calloc(2 * (size_t) m->n_sessions + 2, sizeof(*pass));
         if (!pass)
                 return reload_refuse(r, "memory is short");
         n = gather(r, pass);
@@ -144,7 +156,7 @@ static void reload_execute(Reload *r) {
         if (k < 0)
                 return reload_refuse(r, "memory is short");
 
-        log_info("Reloading: %zu sessions stay.", n - 2);
+        log_info("Reloading: %u sessions stay.", m->n_sessions);
         reload_answer_waiters(r, NULL);
         for (Session *s = m->sessions; s; s = s->next)
                 if (session_is_live(s)) {

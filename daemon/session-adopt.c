@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "daemon/manager.h"
+#include "daemon/session-network.h"
 #include "lib/log.h"
 #include "lib/process.h"
 
@@ -205,7 +206,7 @@ static int session_take_record(Session *s, SessionRecord *record) {
 }
 
 /* In the place of an environment that is gone or another one now, or that is a user's, which nobody has read yet: no
- * jail is made of it, and a session that lives needs no more. */
+ * jail is made of it, and a session that lives needs no more. What may be reached stays as it was. */
 static const Environment *stand_in(const SessionRecord *record) {
         const SessionRecordArtifact *a = &record->artifact;
         _cleanup_(environment_unrefp) Environment *e = NULL;
@@ -218,6 +219,9 @@ static const Environment *stand_in(const SessionRecord *record) {
         e->is_users = a->is_users;
         for (size_t i = 0; i < a->n_interpreters; i++)
                 (void) environment_add_interpreter(e, a->interpreters[i]);
+        if (record->network && session_network_environment_from_json(record->network, &e->network) < 0)
+                return NULL;
+        e->has_network = record->network;
         return TAKE_PTR(e);
 }
 
@@ -242,7 +246,7 @@ static void unref_environment(const Environment **e) {
         (void) environment_unref(*e);
 }
 
-int session_adopt(Manager *m, SessionRecord *record, int fd, const char **reterr_why) {
+int session_adopt(Manager *m, SessionRecord *record, int fd, int network_fd, const char **reterr_why) {
         bool gone;
         const PeerCred peer = {
                 .uid = record->uid,
@@ -261,7 +265,7 @@ int session_adopt(Manager *m, SessionRecord *record, int fd, const char **reterr
         };
         _cleanup_(unref_environment) const Environment *environment = request.environment;
         _cleanup_(session_freep) Session *s = NULL;
-        _cleanup_close_ int owned_fd = fd;
+        _cleanup_close_ int owned_fd = fd, owned_network_fd = network_fd;
         int r;
 
         if (!environment)
@@ -281,6 +285,8 @@ int session_adopt(Manager *m, SessionRecord *record, int fd, const char **reterr
                 r = session_adopt_monitor(s, (pid_t) record->pid);
         if (r >= 0)
                 r = session_adopt_cgroup(s, reterr_why);
+        if (r >= 0)
+                r = session_network_adopt(s, record->network, TAKE_FD(owned_network_fd));
         if (r < 0)
                 return r;
 

@@ -5,6 +5,7 @@
 #include "daemon/session-private.h"
 
 #include "daemon/manager.h"
+#include "daemon/session-network.h"
 
 static void session_event_record(Session *s, EventRecord *record) {
         record->session = s->id;
@@ -49,15 +50,21 @@ void session_event_turn(Session *s, const Turn *t, const char *detail) {
 }
 
 void session_event_usage(Session *s) {
-        const EventField fields[] = {
+        EventField fields[7] = {
                 { "turns", .number = s->turns },
                 { "turn_usec", .number = s->turn_usec },
-                /* Last: where there is no cgroup, nobody counts. */
-                { s->cgroup ? "cpu_usec" : NULL, .number = s->usage.cpu_usec },
-                { "memory_peak_bytes", .number = s->memory_peak_bytes },
-                {},
         };
+        size_t n = 2;
 
+        /* Where nobody counts, there is none of it. */
+        if (s->cgroup) {
+                fields[n++] = (EventField){ "cpu_usec", .number = s->usage.cpu_usec };
+                fields[n++] = (EventField){ "memory_peak_bytes", .number = s->memory_peak_bytes };
+        }
+        if (s->network) {
+                fields[n++] = (EventField){ "network_in_bytes", .number = s->network->usage.bytes_in };
+                fields[n++] = (EventField){ "network_out_bytes", .number = s->network->usage.bytes_out };
+        }
         session_event_full(s, "usage_metered", /* detail= */ NULL, /* by= */ NULL, fields);
 }
 

@@ -7,6 +7,7 @@
 
 #include "daemon/fd-store.h"
 #include "daemon/manager.h"
+#include "daemon/session-network.h"
 #include "daemon/session-private.h"
 #include "lib/log.h"
 
@@ -23,6 +24,7 @@ static void record_artifact(const Environment *e, SessionRecordArtifact *ret) {
 }
 
 void session_keep(Session *s) {
+        _cleanup_json_ json_object *network = NULL;
         const Turn *t = s->running;
         SessionRecord record = {
                 .id = s->id,
@@ -66,7 +68,10 @@ void session_keep(Session *s) {
                 };
 
         s->keep_at = 0;
-        r = record_directory_write(&s->manager->records, &record);
+        r = session_network_to_json(s, &network);
+        record.network = network;
+        if (r >= 0)
+                r = record_directory_write(&s->manager->records, &record);
         if (r < 0)
                 (void) log_warning_errno(r,
                                          "Session %s: failed to write its record, so it would not survive a "

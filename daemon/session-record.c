@@ -131,7 +131,8 @@ int session_record_to_json(const SessionRecord *r, json_object **ret) {
             json_put_uint(o, "saved_turns", r->saved_turns) < 0 || json_put_bool(o, "changed", r->changed) < 0 ||
             json_put_bool(o, "restoring", r->restoring) < 0 || json_put_bool(o, "restored", r->restored) < 0 ||
             json_put_uint(o, "turns", r->turns) < 0 || json_put_uint(o, "turn_usec", r->turn_usec) < 0 ||
-            (r->turn.number > 0 && put_object(o, "turn", turn_table, &r->turn) < 0) || put_history(o, r) < 0)
+            (r->turn.number > 0 && put_object(o, "turn", turn_table, &r->turn) < 0) ||
+            (r->network && json_put_object(o, "network", json_object_get(r->network)) < 0) || put_history(o, r) < 0)
                 return -ENOMEM;
 
         *ret = TAKE_PTR(o);
@@ -276,6 +277,7 @@ static const JsonField record_table[] = {
         { "changed", JSON_KIND_BOOL, offsetof(Parsed, record.changed) },
         { "restoring", JSON_KIND_BOOL, offsetof(Parsed, record.restoring) },
         { "restored", JSON_KIND_BOOL, offsetof(Parsed, record.restored) },
+        { "network", JSON_KIND_OBJECT, offsetof(Parsed, record.network) },
         { "history", JSON_KIND_ARRAY, offsetof(Parsed, history), JSON_MANDATORY },
         {},
 };

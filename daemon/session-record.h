@@ -16,7 +16,7 @@
 #include "daemon/project.h"
 #include "daemon/session-state.h"
 
-#define SESSION_RECORD_SIZE_MAX MIB
+#define SESSION_RECORD_SIZE_MAX (2 * MIB)
 #define SESSION_RECORD_GROUPS_MAX 65536U
 
 /* The turn that ran when the record was written, as far as the agent does not know it. number 0: none. */
@@ -68,6 +68,7 @@ typedef struct SessionRecord {
         bool restoring; /* half of a state may be in it */
         bool restored;
         History history;
+        json_object *network; /* session-network.h; NULL: it has none */
 
         json_object *json; /* owned, NULL if not parsed */
 } SessionRecord;

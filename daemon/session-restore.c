@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "daemon/manager.h"
+#include "daemon/session-network.h"
 #include "daemon/session-operation.h"
 #include "daemon/session-private.h"
 #include "daemon/snapshot-result.h"
@@ -128,7 +129,9 @@ static void session_start_over(Session *s, char *notice) {
                 .peer = &s->peer,
                 .name = s->name,
                 .project = s->project,
+                .project_mode = s->project_mode,
                 .environment = s->environment,
+                .network = s->network && s->network->policy.narrowed ? &s->network->policy.caller : NULL,
                 .limits = s->limits,
         };
         _cleanup_free_ char *owned_notice = notice;

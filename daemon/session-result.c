@@ -8,6 +8,7 @@
 #include "daemon/session-private.h"
 
 #include "daemon/manager.h"
+#include "daemon/session-network.h"
 #include "daemon/turn-reply.h"
 #include "lib/log.h"
 
@@ -40,6 +41,7 @@ static void session_record_turn(Session *s, Turn *t) {
 
         s->interpreters = t->lost ? s->interpreters & ~(1U << t->interpreter) : s->interpreters | 1U << t->interpreter;
         session_hits_after_turn(s, t);
+        session_network_after_turn(s, t);
         session_keep_later(s);
 }
 

@@ -98,8 +98,8 @@ static void session_standby(Session *s) {
 
 /* Whether something that a turn started lives on. Only asked when the session is about to be frozen. */
 static bool session_has_background_jobs(Session *s) {
-        /* And monitor, agent. */
-        size_t own = 2 + (size_t) __builtin_popcount(s->interpreters) + s->n_checkpoints;
+        /* And monitor, agent; the relay to the network. */
+        size_t own = 2 + (size_t) __builtin_popcount(s->interpreters) + s->n_checkpoints + (s->network ? 1 : 0);
         size_t processes;
 
         if (!s->manager->config->session.jobs_keep_awake)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "daemon/manager.h"
+#include "daemon/session-network.h"
 #include "daemon/shortage.h"
 #include "lib/log.h"
 #include "lib/process.h"
@@ -210,6 +211,7 @@ void session_start(Session *s) {
                 .project_mode = s->project_mode,
                 .die_with_parent = !s->manager->adoptable,
                 .limit_processes = !s->cgroup,
+                .network_fd = -EBADF,
         };
         int r;
 
@@ -220,7 +222,11 @@ void session_start(Session *s) {
         if (s->cgroup)
                 request.n_join_fds = cgroup_join_fds(s->cgroup, &request.join_fds);
 
-        r = spawn_jail(&s->manager->spawn, &request, &spawned, &why);
+        r = session_network_open(s, &why);
+        if (r >= 0 && s->network)
+                request.network_fd = s->network->socket.place_fd;
+        if (r >= 0)
+                r = spawn_jail(&s->manager->spawn, &request, &spawned, &why);
         if (r >= 0)
                 r = session_take_jail(s, &spawned);
         if (r < 0) {
@@ -254,6 +260,7 @@ void session_on_hello(Session *s) {
         buffer_done(&s->stderr_text);
         if (s->cgroup)
                 cgroup_join_done(s->cgroup);    /* nobody will join any more: no further start */
+        session_network_on_hello(s);
         session_set_state(s, SESSION_RUNNING, /* detail= */ NULL, /* by= */ NULL);
         session_turns_on_hello(s);
         session_arm_timer(s);

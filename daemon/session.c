@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "daemon/manager.h"
+#include "daemon/session-network.h"
 #include "daemon/session-operation.h"
 #include "daemon/shortage.h"
 #include "lib/log.h"
@@ -132,6 +133,8 @@ int session_new(Manager *m, const SessionRequest *request, Session **ret) {
 
         r = session_alloc(m, request, /* id= */ NULL, &s);
         if (r >= 0)
+                r = session_network_new(s, request->network);
+        if (r >= 0)
                 r = session_make_cgroup(s);
         if (r < 0)
                 return r;
@@ -165,6 +168,7 @@ Session *session_free(Session *s) {
         assert(!s->running && !s->queue_first && !s->operations);
 
         session_drop_jail(s);
+        session_network_free(s);
         session_attach_cancel(s);
         s->cgroup = cgroup_release(s->cgroup);
         s->timer = sd_event_source_disable_unref(s->timer);
@@ -227,6 +231,7 @@ static void session_end_full(Session *s, const char *reason, const uid_t *by) {
         session_restore_cancel(s);
         session_fail_turns_ended(s, reason, /* keep_running= */ false);
         session_operations_fail_all(s, SESSION_OPERATION_ENDED, reason);
+        session_network_end(s);
         s->agent = agent_link_free(s->agent);
 
         session_kill_jail(s);

@@ -22,6 +22,7 @@
 #include "daemon/user.h"
 
 typedef struct Manager Manager;
+typedef struct SessionNetwork SessionNetwork;
 typedef struct SessionOperation SessionOperation;
 
 #define SESSION_QUEUE_MAX 64U /* turns waiting in one session */
@@ -41,6 +42,7 @@ typedef struct Session {
         uint64_t workspace_mb; /* as it was made: a tmpfs keeps its size when limits change */
         SessionState state;
         TurnContext turn_context;
+        SessionNetwork *network; /* session-network.h; NULL: it has none */
 
         /* The jail. */
         pid_t pid; /* 0: no process */
@@ -118,14 +120,15 @@ typedef struct SessionRequest {
         const char *project;
         ProjectMode project_mode;
         const Environment *environment;
+        const NetworkList *network; /* what the caller narrows its network to; NULL: he does not */
         Limits limits;
 } SessionRequest;
 
 /* Makes a session that belongs to the manager from then on. Caps are the caller's job. */
 int session_new(Manager *m, const SessionRequest *request, Session **ret);
-/* Takes over the session of a record, with its agent's socket, both also on failure (*reterr_why is static,
- * or NULL). A failure leaves its processes and its group alone. */
-int session_adopt(Manager *m, SessionRecord *record, int fd, const char **reterr_why);
+/* Takes over the session of a record, with its agent's socket and that of its network (-EBADF: none), all also on
+ * failure (*reterr_why is static, or NULL). A failure leaves its processes and its group alone. */
+int session_adopt(Manager *m, SessionRecord *record, int fd, int network_fd, const char **reterr_why);
 /* Begins to start it, after its first turn was queued. A start that fails answers the turns and ends the
  * session. */
 void session_start(Session *s);

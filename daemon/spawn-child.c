@@ -54,18 +54,20 @@ _noreturn_ static void child_fail(SpawnChild *child, const char *step) {
 static void child_set_fds(SpawnChild *child) {
         int safe[_CHILD_FD_MAX]; /* not in *child: that is the daemon's memory */
 
-        for (int i = STDERR_FILENO; i < child->n_fds; i++) {
+        for (int i = STDERR_FILENO; i < _CHILD_FD_MAX; i++) {
                 int source = i == CHILD_FD_AGENT ? child->context->agent_fd : child->fds[i];
 
-                safe[i] = fcntl(source, F_DUPFD, CHILD_FD_SAFE);
-                if (safe[i] < 0)
+                safe[i] = source < 0 ? source : fcntl(source, F_DUPFD, CHILD_FD_SAFE);
+                if (source >= 0 && safe[i] < 0)
                         child_fail(child, "duplicate descriptors");
         }
 
         if (dup2(child->null_fd, STDIN_FILENO) < 0 || dup2(child->null_fd, STDOUT_FILENO) < 0)
                 child_fail(child, "set standard descriptors");
-        for (int i = STDERR_FILENO; i < child->n_fds; i++)
-                if (dup2(safe[i], i) < 0)
+        for (int i = STDERR_FILENO; i < _CHILD_FD_MAX; i++)
+                if (safe[i] < 0)
+                        (void) close(i);
+                else if (dup2(safe[i], i) < 0)
                         child_fail(child, "set descriptors");
 }
 
@@ -152,7 +154,7 @@ void spawn_child_run(SpawnChild *child) {
                 child_show_project(child);
         child_drop_privileges(child);
 
-        if (syscall(SYS_close_range, child->n_fds, ~0U, 0) < 0)
+        if (syscall(SYS_close_range, _CHILD_FD_MAX, ~0U, 0) < 0)
                 child_fail(child, "close descriptors");
         (void) execve(child->context->bwrap, child->argv, empty_environment);
         child_fail(child, "execute bubblewrap");

@@ -14,8 +14,8 @@ enum {
         CHILD_FD_GROUP,
         CHILD_FD_HOSTS,
         CHILD_FD_ARGS,
-        _CHILD_FD_HOST_MAX,     /* the other is for jails with a closure only */
-        CHILD_FD_LIST = _CHILD_FD_HOST_MAX,
+        CHILD_FD_LIST,          /* for jails with a closure only */
+        CHILD_FD_NETWORK,       /* for those with a network */
         _CHILD_FD_MAX,
 };
 
@@ -28,8 +28,8 @@ typedef struct SpawnChild {
         uid_t uid;
         gid_t gid;
         int null_fd;
-        int fds[_CHILD_FD_MAX]; /* sources, by target; 2 is the stderr pipe; those of programs are the context's */
-        int n_fds;              /* those below are used */
+        int fds[_CHILD_FD_MAX]; /* sources, by target; 2 is the stderr pipe; those of programs are the context's;
+                                 * -EBADF: there is to be none */
         char **argv;
         /* Written by the child: */
         const char *volatile failed_step;

@@ -52,6 +52,7 @@ static int prepare_arguments(const SpawnContext *c, const SpawnRequest *request,
                 .store = e->root ? e->closure->store : NULL,
                 .programs = e->programs,
                 .list_fd = CHILD_FD_LIST,
+                .network_fd = request->network_fd >= 0 ? CHILD_FD_NETWORK : -EBADF,
                 .project_writable = request->project_mode == PROJECT_READ_WRITE,
                 .limits = request->limits,
                 .links = c->links,
@@ -155,6 +156,12 @@ static int prepare_child(SpawnChild *child, Spawned *spawned) {
         spawned->stderr_fd = pipes[0];
         child->fds[STDERR_FILENO] = pipes[1];
 
+        if (child->request->network_fd >= 0) {
+                child->fds[CHILD_FD_NETWORK] = fcntl(child->request->network_fd, F_DUPFD_CLOEXEC, 3);
+                if (child->fds[CHILD_FD_NETWORK] < 0)
+                        return -errno;
+        }
+
         r = fd_set_nonblock(spawned->socket_fd, true);
         if (r >= 0)
                 r = fd_set_nonblock(spawned->stderr_fd, true);
@@ -178,7 +185,6 @@ int spawn_jail(const SpawnContext *c, const SpawnRequest *request, Spawned *ret,
                 .request = request,
                 .uid = spawn_jail_uid(c, request->uid),
                 .gid = request->uid == 0 ? c->jail_gid : request->gid,
-                .n_fds = request->environment->root ? _CHILD_FD_MAX : _CHILD_FD_HOST_MAX,
         };
         int r;
 

@@ -42,6 +42,7 @@ typedef struct SpawnRequest {
         size_t n_join_fds;
         const char *project;  /* plain, as project.h says */
         ProjectMode project_mode;
+        int network_fd; /* the place of the socket to its proxy (O_PATH); -EBADF: no network */
         bool die_with_parent; /* the jail ends with the daemon */
         bool limit_processes; /* no pids controller: fall back to RLIMIT_NPROC and RLIMIT_DATA */
 } SpawnRequest;

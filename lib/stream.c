@@ -199,6 +199,20 @@ static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userda
         return 0;
 }
 
+void stream_receive(Stream *s) {
+        if (s->dispatching || s->broken)
+                return;
+
+        s->dispatching = true;
+        dispatch_input(s);
+        s->dispatching = false;
+
+        if (s->freed)
+                stream_destroy(s);
+        else if (s->source && update_events(s) < 0)
+                mark_broken(s, -ENOMEM);
+}
+
 int stream_new(sd_event *event, int fd, const char *name, const StreamLimits *limits,
                const StreamHandlers *handlers, void *userdata, Stream **ret) {
         _cleanup_close_ int owned_fd = fd;

@@ -50,6 +50,10 @@ int stream_write2(Stream *s, const void *head, size_t head_size, const void *dat
 #define STREAM_FDS_MAX 4U
 int stream_write_fd(Stream *s, const void *data, size_t size, int passed);
 
+/* Takes in, with one read, what has come by now: for an owner who is about to act on something else that may have
+ * followed from it. Not from its own callbacks, where it does nothing. */
+void stream_receive(Stream *s);
+
 /* Bytes not yet taken by the kernel. */
 size_t stream_queued(const Stream *s);
 Buffer *stream_input(Stream *s);

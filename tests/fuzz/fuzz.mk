@@ -34,6 +34,7 @@ fuzz-http-request_SRC := $(addprefix proxy/,http-request.c http-fields.c http-ta
 fuzz-http-body_SRC := $(addprefix proxy/,http-body.c http-chars.c)
 fuzz-proxy-settings_SRC := $(addprefix proxy/,settings.c http-chars.c)
 fuzz-proxy-client_SRC := $(filter-out proxy/main.c proxy/confine.c proxy/control.c proxy/control-link.c,$(PROXY_SRC))
+fuzz-proxy-report_SRC := $(addprefix daemon/,proxy-report.c network-refusals.c)
 fuzz-socks-request_SRC := $(addprefix proxy/,socks-request.c http-chars.c)
 
 FUZZ_NAMES := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz-*.c))

@@ -24,6 +24,7 @@ static const JailSpec spec = {
         .passwd_fd = 6,
         .group_fd = 7,
         .hosts_fd = 8,
+        .network_fd = -EBADF,
 };
 
 /* The options, a line each. */
@@ -103,6 +104,7 @@ static const JailSpec closed = {
         .store = "/nix/store",
         .programs = (1U << INTERPRETER_BASH) | ENVIRONMENT_HAS_SH | ENVIRONMENT_HAS_ENV,
         .list_fd = 10,
+        .network_fd = -EBADF,
 };
 
 Test(jail, closure_argv) {
@@ -113,6 +115,38 @@ Test(jail, closure_argv) {
         for (size_t i = 0; i < ELEMENTSOF(expected); i++)
                 cr_assert_str_eq(argv[i], expected[i]);
         cr_assert_null(argv[ELEMENTSOF(expected)]);
+}
+
+Test(jail, network_argv) {
+        _cleanup_(jail_argv_freep) char **argv = NULL, **closed_argv = NULL;
+        JailSpec s = spec, c = closed;
+
+        s.network_fd = c.network_fd = 11;
+        cr_assert_eq(jail_build_argv(&s, 9, &argv), 0);
+        cr_assert_str_eq(argv[5], "4");
+        cr_assert_str_eq(argv[6], "network=11");
+        cr_assert_null(argv[7]);
+        cr_assert_eq(jail_build_argv(&c, 9, &closed_argv), 0);
+        cr_assert_str_eq(closed_argv[7], "5");
+        cr_assert_str_eq(closed_argv[8], "network=11");
+        cr_assert_null(closed_argv[9]);
+}
+
+/* With a network it stays one without interfaces, and has certificates to trust. */
+Test(jail, network) {
+        _cleanup_free_ char *without = options_of(&spec), *with = NULL, *in_closure = NULL;
+        JailSpec s = spec, c = closed;
+
+        s.network_fd = c.network_fd = 11;
+        with = options_of(&s);
+        in_closure = options_of(&c);
+        cr_assert_null(strstr(without, "/etc/ssl"));
+        cr_assert_not_null(strstr(with, "--unshare-net\n"));
+        cr_assert_not_null(strstr(with, "--ro-bind-try\n/etc/ssl/certs\n/etc/ssl/certs\n"));
+        cr_assert_not_null(strstr(in_closure, "--unshare-net\n"));
+        cr_assert_null(strstr(in_closure, "--ro-bind-try\n/etc/ssl"), "nothing of the host's");
+        cr_assert_not_null(strstr(in_closure, "--symlink\n/nix/store/x-env/etc/ssl/certs/ca-bundle.crt\n"
+                                              "/etc/ssl/certs/ca-certificates.crt\n"));
 }
 
 Test(jail, closure) {

@@ -64,7 +64,7 @@ static int connection(void) {
 
 static bool nothing(void) {
         (void) unsetenv("LISTEN_FDS");
-        return passed_fds_take(&passed, &why) == 0 && passed.listen_fd < 0 && passed.lock_fd < 0 && passed.n_agents == 0;
+        return passed_fds_take(&passed, &why) == 0 && passed.listen_fd < 0 && passed.lock_fd < 0 && passed.n_sockets == 0;
 }
 
 static bool one_socket(void) {
@@ -88,7 +88,7 @@ static bool all_of_them(void) {
         bool good = put(connection(), 3) && put(listener(), 4) && put(open("/dev/null", O_RDONLY), 5) &&
                     put(connection(), 6) &&
                     take("4", "0123456789ab:sandboxd.socket:lock:00000000000f") == 0 && passed.listen_fd == 4 &&
-                    passed.lock_fd == 5 && passed.n_agents == 2 && passed_fds_take_agent(&passed, "00000000000f") == 6 &&
+                    passed.lock_fd == 5 && passed.n_sockets == 2 && passed_fds_take_agent(&passed, "00000000000f") == 6 &&
                     passed_fds_take_agent(&passed, "00000000000f") < 0 &&
                     passed_fds_take_agent(&passed, "00000000000e") < 0;
 
@@ -97,10 +97,23 @@ static bool all_of_them(void) {
         return good && fcntl(3, F_GETFD) < 0 && fcntl(4, F_GETFD) < 0 && fcntl(5, F_GETFD) < 0 && fcntl(6, F_GETFD) >= 0;
 }
 
+/* A session's agent is connected, its network listens; the one does not pass for the other. */
+static bool with_a_network(void) {
+        return put(connection(), 3) && put(listener(), 4) && put(listener(), 5) && put(connection(), 6) &&
+               put(listener(), 7) &&
+               take("5", "0123456789ab:0123456789ab-network:socket:00000000000f-network:00000000000f") == 0 &&
+               passed.n_sockets == 2 && passed.listen_fd == 5 &&
+               passed_fds_take_network(&passed, "0123456789ab") == 4 &&
+               passed_fds_take_network(&passed, "0123456789ab") < 0 &&
+               passed_fds_take_agent(&passed, "0123456789ab") == 3 &&
+               passed_fds_take_network(&passed, "00000000000f") < 0 &&
+               passed_fds_take_agent(&passed, "00000000000f") < 0 && fcntl(6, F_GETFD) < 0 && fcntl(7, F_GETFD) < 0;
+}
+
 /* Something else under a session's name is closed, and no reason not to start. */
 static bool odd_agents(void) {
         return put(open("/dev/null", O_RDONLY), 3) && put(listener(), 4) && put(listener(), 5) &&
-               take("3", "0123456789ab:00000000000f:socket") == 0 && passed.n_agents == 0 && passed.listen_fd == 5 &&
+               take("3", "0123456789ab:00000000000f:socket") == 0 && passed.n_sockets == 0 && passed.listen_fd == 5 &&
                fcntl(3, F_GETFD) < 0 && fcntl(4, F_GETFD) < 0;
 }
 
@@ -117,6 +130,7 @@ Test(passed_fds, sorted) {
         cr_assert_eq(in_child(no_socket), 0);
         cr_assert_eq(in_child(connected_socket), 0);
         cr_assert_eq(in_child(all_of_them), 0);
+        cr_assert_eq(in_child(with_a_network), 0);
         cr_assert_eq(in_child(odd_agents), 0);
         cr_assert_eq(in_child(of_another_process), 0);
 }
