@@ -132,14 +132,15 @@ static int interpreter_names(const Environment *e, bool missing, json_object **r
 static int environment_to_json(const Config *c, const Environment *e, json_object **ret) {
         _cleanup_json_ json_object *o = json_object_new_object(), *interpreters = NULL, *missing = NULL;
         uint64_t timeout = e->timeout_usec > 0 ? e->timeout_usec : c->defaults.timeout_usec;
+        _cleanup_free_ char *network = NULL;
 
-        if (!o || interpreter_names(e, false, &interpreters) < 0 ||
+        if (!o || environment_network_text(e, &network) < 0 || interpreter_names(e, false, &interpreters) < 0 ||
             interpreter_names(e, true, &missing) < 0 || json_put_string(o, "name", e->name) < 0 ||
             json_put_string(o, "description", e->description) < 0 ||
             json_put_object(o, "interpreters", TAKE_PTR(interpreters)) < 0 ||
             json_put_number(o, "timeout_seconds", (double) timeout / USEC_PER_SEC) < 0 ||
             json_put_uint(o, "memory_mb", e->memory_mb > 0 ? e->memory_mb : c->defaults.memory_mb) < 0 ||
-            json_put_string(o, "network", "none") < 0 ||
+            json_put_string(o, "network", network) < 0 ||
             json_put_object(o, "missing", TAKE_PTR(missing)) < 0 ||
             (e->root && json_put_string(o, "root", e->root) < 0) ||
             (e->source && json_put_string(o, "source", e->source) < 0))

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "daemon/config-environment.h"
+#include "daemon/config-network.h"
 #include "lib/text.h"
 
 static int read_version(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
@@ -101,7 +102,7 @@ static int take_closure(const ConfigReader *r, const Artifact *a, Environment *e
         return k < 0 && why ? config_error(r, &place, "%s", why) : k;
 }
 
-int config_read_artifact(const Artifact *a, Environment **ret, char **reterr_why) {
+int config_read_artifact(const Artifact *a, NetworkSource *source, Environment **ret, char **reterr_why) {
         const ConfigReader reader = { ARTIFACT_FILE, reterr_why };
         _cleanup_(environment_unrefp) Environment *e = NULL;
         _cleanup_json_ json_object *o = NULL;
@@ -119,6 +120,8 @@ int config_read_artifact(const Artifact *a, Environment **ret, char **reterr_why
         if (!e)
                 return -ENOMEM;
         r = config_read_object(&reader, /* place= */ NULL, o, artifact_fields, e);
+        if (r >= 0)
+                r = config_read_allow_list(&reader, /* place= */ NULL, o, source, e);
         if (r >= 0)
                 r = check_keys(&reader, o);
         if (r >= 0)

@@ -7,9 +7,10 @@
  */
 
 #include "daemon/environment.h"
+#include "daemon/network-sets.h"
 #include "lib/artifact-directory.h"
 
 #define CONFIG_ARTIFACT_VERSION 1
 
 /* *ret is complete, as after environment_load(). -EINVAL: *reterr_why (allocated, NULL on OOM) says what is wrong. */
-int config_read_artifact(const Artifact *a, Environment **ret, char **reterr_why);
+int config_read_artifact(const Artifact *a, NetworkSource *source, Environment **ret, char **reterr_why);

@@ -11,22 +11,25 @@
 #include <errno.h>
 #include <limits.h>
 
+#include "daemon/config-credential.h"
+#include "daemon/config-network.h"
 #include "daemon/limits.h"
+#include "lib/network-list-json.h"
 #include "lib/text.h"
 
-static int read_nothing(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
 static int read_closure(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
 
 static const ConfigField environment_fields[] = {
         /* Read before the others, which build on it. */
-        { "preset", CONFIG_OTHER, .read = read_nothing },
+        { "preset", CONFIG_OTHER, .read = config_read_nothing },
         CONFIG_ENVIRONMENT_FIELDS,
+        { "credentials", CONFIG_OTHER, .read = config_read_credentials },
         { "root", CONFIG_OTHER, .read = config_read_root },
         { "closure", CONFIG_OTHER, .read = read_closure },
         {}
 };
 
-static int read_nothing(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
+int config_read_nothing(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
         return 0;
 }
 
@@ -89,7 +92,7 @@ int config_read_project(const ConfigReader *r, const ConfigPlace *place, json_ob
         return config_read_project_mode(r, place, value, &((Environment *) target)->project);
 }
 
-static int read_path(const ConfigReader *r, const ConfigPlace *place, json_object *value, char **target) {
+int config_read_path(const ConfigReader *r, const ConfigPlace *place, json_object *value, char **target) {
         const char *s;
         int k;
 
@@ -107,13 +110,14 @@ int config_read_root(const ConfigReader *r, const ConfigPlace *place, json_objec
         Environment *e = target;
 
         e->is_preset = false;
-        return read_path(r, place, value, &e->root);
+        return config_read_path(r, place, value, &e->root);
 }
 
 static int read_closure(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target) {
-        return read_path(r, place, value, &((Environment *) target)->closure_path);
+        return config_read_path(r, place, value, &((Environment *) target)->closure_path);
 }
 
+/* Of what is built in, which has no network. */
 static Environment *environment_copy(const Environment *from, const char *name) {
         _cleanup_(environment_unrefp) Environment *e = NULL;
 
@@ -170,11 +174,13 @@ static int check_environment(const ConfigReader *r, const ConfigPlace *place, co
         if (!e->root != !e->closure_path)
                 return config_error(r, place, "needs \"%s\" beside \"%s\"", e->root ? "closure" : "root",
                                     e->root ? "root" : "closure");
+        if (e->n_credentials > 0 && !e->has_network)
+                return config_error(r, place, "needs \"network\" beside \"credentials\"");
         return 0;
 }
 
 static int read_environment(const ConfigReader *r, const ConfigPlace *place, json_object *o,
-                            EnvironmentTable *t, const EnvironmentTable *builtin) {
+                            NetworkSource *source, EnvironmentTable *t, const EnvironmentTable *builtin) {
         _cleanup_(environment_unrefp) Environment *e = NULL;
         const Environment *base = NULL;
         int k;
@@ -193,6 +199,8 @@ static int read_environment(const ConfigReader *r, const ConfigPlace *place, jso
                 return -ENOMEM;
         k = config_read_object(r, place, o, environment_fields, e);
         if (k >= 0)
+                k = config_read_allow_list(r, place, o, source, e);
+        if (k >= 0)
                 k = check_environment(r, place, e);
         if (k < 0)
                 return k;
@@ -210,8 +218,9 @@ static int read_environment(const ConfigReader *r, const ConfigPlace *place, jso
 }
 
 int config_read_environments(const ConfigReader *r, const ConfigPlace *place, json_object *value,
-                             EnvironmentTable *t) {
+                             const NetworkSets *sets, EnvironmentTable *t) {
         _cleanup_(environment_table_freep) EnvironmentTable *builtin = NULL;
+        NetworkSource source = NETWORK_SOURCE_UNBOUNDED(sets);
         int k;
 
         if (!json_object_is_type(value, json_type_object))
@@ -225,12 +234,18 @@ int config_read_environments(const ConfigReader *r, const ConfigPlace *place, js
         json_object_object_foreach(value, key, entry) {
                 const ConfigPlace inner = { place, key };
 
-                k = read_environment(r, &inner, entry, t, builtin);
+                k = read_environment(r, &inner, entry, &source, t, builtin);
                 if (k < 0)
                         return k;
         }
 
         return 0;
+}
+
+static int explain(const ConfigReader *r, const char *name, const char *key, const char *why) {
+        const ConfigPlace all = { NULL, "environments" }, one = { &all, name }, place = { &one, key };
+
+        return config_error(r, &place, "%s", why);
 }
 
 int config_load_environments(const ConfigReader *r, EnvironmentTable *t) {
@@ -239,12 +254,25 @@ int config_load_environments(const ConfigReader *r, EnvironmentTable *t) {
         int k;
 
         k = environment_table_load(t, &name, &why);
-        if (k < 0 && why) {
-                const ConfigPlace all = { NULL, "environments" }, one = { &all, name }, place = { &one, "closure" };
+        return k < 0 && why ? explain(r, name, "closure", why) : k;
+}
 
-                return config_error(r, &place, "%s", why);
-        }
-        return k;
+int config_load_environment_credentials(const ConfigReader *r, EnvironmentTable *t) {
+        _cleanup_free_ char *why = NULL;
+        const char *name = NULL;
+        int k;
+
+        k = environment_table_load_credentials(t, &name, &why);
+        return k < 0 && why ? explain(r, name, "credentials", why) : k;
+}
+
+/* With the rules of sets, so that it says what is reached. */
+static int write_allow_list(json_object *entry, const Environment *e) {
+        json_object *rules;
+        int r;
+
+        r = network_list_to_json(&e->network, &rules);
+        return r < 0 ? r : json_put_object(entry, "network", rules);
 }
 
 /* A preset is written as one, so that reading it back gives a preset. */
@@ -273,6 +301,10 @@ static int write_environment(json_object *o, const Environment *e) {
                 r = json_put_string(entry, "root", e->root);
         if (r >= 0 && e->root)
                 r = json_put_string(entry, "closure", e->closure_path);
+        if (r >= 0 && e->has_network)
+                r = write_allow_list(entry, e);
+        if (r >= 0 && e->n_credentials > 0)
+                r = config_write_credentials(entry, e);
         return r < 0 ? r : json_put_object(o, e->name, TAKE_PTR(entry));
 }
 

@@ -6,6 +6,7 @@
 #include "daemon/config-reader.h"
 #include "daemon/environment.h"
 #include "daemon/limits.h"
+#include "daemon/network-sets.h"
 
 /*
  * What an environment says of itself wherever it is described: rows of a table whose target is an Environment. "root"
@@ -20,19 +21,28 @@
           LIMITS_MEMORY_MB_CEILING },                                                                         \
         { "cpus", CONFIG_NUMBER, offsetof(Environment, cpus), LIMITS_CPUS_MIN, LIMITS_CPUS_CEILING },         \
         { "disk_mb", CONFIG_COUNT, offsetof(Environment, disk_mb), LIMITS_DISK_MB_MIN, LIMITS_MEMORY_MB_CEILING }, \
-        { "project", CONFIG_OTHER, .read = config_read_project }
+        { "project", CONFIG_OTHER, .read = config_read_project },                                             \
+        /* Read after them, with what its sets are: config_read_allow_list(). */                              \
+        { "network", CONFIG_OTHER, .read = config_read_nothing }
 
+int config_read_nothing(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
 int config_read_interpreters(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
 int config_read_description(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
 int config_read_project(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
 int config_read_root(const ConfigReader *r, const ConfigPlace *place, json_object *value, void *target);
 
+/* An absolute path, in the place of the string that target has. */
+int config_read_path(const ConfigReader *r, const ConfigPlace *place, json_object *value, char **target);
+
 /* Adds what the section describes to a table that has the built-in environments. */
 int config_read_environments(const ConfigReader *r, const ConfigPlace *place, json_object *value,
-                             EnvironmentTable *t);
+                             const NetworkSets *sets, EnvironmentTable *t);
 
 /* Reads the closures of those that have one: what is wrong with a list is an error of the key. */
 int config_load_environments(const ConfigReader *r, EnvironmentTable *t);
+
+/* Reads the files of credentials. */
+int config_load_environment_credentials(const ConfigReader *r, EnvironmentTable *t);
 
 /* "none", "read-only" or "read-write". */
 int config_read_project_mode(const ConfigReader *r, const ConfigPlace *place, json_object *value,

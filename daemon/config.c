@@ -14,6 +14,7 @@
 
 #include "daemon/config-environment.h"
 #include "daemon/config-limits.h"
+#include "daemon/config-network.h"
 #include "daemon/config-reader.h"
 #include "lib/fd-util.h"
 
@@ -166,7 +167,9 @@ static int read_snapshots(const ConfigReader *r, const ConfigPlace *place, json_
 
 static int read_environments(const ConfigReader *r, const ConfigPlace *place, json_object *value,
                              void *target) {
-        return config_read_environments(r, place, value, ((Config *) target)->environments);
+        Config *c = target;
+
+        return config_read_environments(r, place, value, &c->network.sets, c->environments);
 }
 
 static int read_environment_dirs(const ConfigReader *r, const ConfigPlace *place, json_object *value,
@@ -187,6 +190,8 @@ static const ConfigField config_fields[] = {
         { "user", CONFIG_OTHER, .read = read_user },
         { "audit", CONFIG_OTHER, .read = read_audit },
         { "snapshots", CONFIG_OTHER, .read = read_snapshots },
+        /* Read before the others, because environments name its sets. */
+        { "network", CONFIG_OTHER, .read = config_read_nothing },
         { "environments", CONFIG_OTHER, .read = read_environments },
         { "environment_dirs", CONFIG_OTHER, .read = read_environment_dirs },
         { "user_environment_dirs", CONFIG_OTHER, .read = read_user_environment_dirs },
@@ -265,6 +270,8 @@ int config_parse(const char *name, const char *data, size_t size, Config **ret, 
 
         r = config_new(&c);
         if (r >= 0)
+                r = config_read_network(&reader, o, &c->network.sets, &c->network.limits);
+        if (r >= 0)
                 r = config_read_object(&reader, /* place= */ NULL, o, config_fields, c);
         /* A file that only lowers a maximum lowers the default with it. */
         if (r >= 0)
@@ -300,6 +307,12 @@ int config_load(const char *path, Config **ret, char **reterr_why) {
 
         *ret = TAKE_PTR(c);
         return 0;
+}
+
+int config_load_credentials(Config *c, const char *path, char **reterr_why) {
+        const ConfigReader reader = { path ?: "built-in", reterr_why };
+
+        return config_load_environment_credentials(&reader, c->environments);
 }
 
 Config *config_free(Config *c) {
@@ -373,6 +386,8 @@ json_object *config_to_json(const Config *c) {
                 r = write_snapshots(o, c);
         if (r >= 0)
                 r = json_put_bool(o, "require_limits", c->require_limits);
+        if (r >= 0)
+                r = config_write_network(o, &c->network.sets, &c->network.limits);
         if (r >= 0)
                 r = config_write_environments(o, c->environments);
         if (r >= 0)

@@ -64,7 +64,10 @@ typedef struct Config {
  */
 int config_load(const char *path, Config **ret, char **reterr_why);
 
-/* The same from text; name stands for the file in messages. Closures are not read. */
+/* Reads the credentials, which are no part of the above: who checks a file need not have them. Errors are the same. */
+int config_load_credentials(Config *c, const char *path, char **reterr_why);
+
+/* The same as config_load() from text; name stands for the file in messages. Closures are not read. */
 int config_parse(const char *name, const char *data, size_t size, Config **ret, char **reterr_why);
 
 Config *config_free(Config *c);

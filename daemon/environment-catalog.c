@@ -19,6 +19,7 @@
 
 struct EnvironmentCatalog {
         const EnvironmentTable *configured;
+        const NetworkSets *sets;
         const ConfigDirectories *paths;
         ArtifactDirectory directories[CONFIG_DIRECTORIES_MAX]; /* without their texts */
         EnvironmentSet *set;
@@ -92,7 +93,8 @@ static int catalog_read(EnvironmentCatalog *c) {
         for (size_t i = 0; r >= 0 && i < c->paths->n_paths; i++)
                 r = artifact_directory_read(c->paths->paths[i], CLOSURES_MAX, environment_programs, &directories[i]);
         if (r >= 0)
-                r = environment_set_new(c->configured, directories, c->paths->n_paths, ENVIRONMENT_SCOPE_SYSTEM, &set);
+                r = environment_set_new(c->configured, c->sets, directories, c->paths->n_paths,
+                                        ENVIRONMENT_SCOPE_SYSTEM, &set);
         if (r < 0) {
                 directories_done(directories);
                 return r;
@@ -124,8 +126,8 @@ EnvironmentSet *environment_catalog_look(EnvironmentCatalog *c) {
         return c->set;
 }
 
-int environment_catalog_new(const EnvironmentTable *configured, const ConfigDirectories *directories,
-                            EnvironmentCatalog **ret) {
+int environment_catalog_new(const EnvironmentTable *configured, const NetworkSets *sets,
+                            const ConfigDirectories *directories, EnvironmentCatalog **ret) {
         _cleanup_(environment_catalog_freep) EnvironmentCatalog *c = NULL;
         int r;
 
@@ -133,6 +135,7 @@ int environment_catalog_new(const EnvironmentTable *configured, const ConfigDire
         if (!c)
                 return -ENOMEM;
         c->configured = configured;
+        c->sets = sets;
         c->paths = directories;
         c->changed_at = now_monotonic();
         r = catalog_read(c);

@@ -12,9 +12,9 @@
 
 typedef struct EnvironmentCatalog EnvironmentCatalog;
 
-/* Reads the directories. configured and directories are borrowed. */
-int environment_catalog_new(const EnvironmentTable *configured, const ConfigDirectories *directories,
-                            EnvironmentCatalog **ret);
+/* Reads the directories. All but ret is borrowed. */
+int environment_catalog_new(const EnvironmentTable *configured, const NetworkSets *sets,
+                            const ConfigDirectories *directories, EnvironmentCatalog **ret);
 EnvironmentCatalog *environment_catalog_free(EnvironmentCatalog *c);
 DEFINE_TRIVIAL_CLEANUP_FUNC(EnvironmentCatalog *, environment_catalog_free);
 

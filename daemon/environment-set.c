@@ -79,7 +79,7 @@ static const char *precedence(const EnvironmentSet *s, const EnvironmentTable *b
         return there->is_configured ? "has the name of an environment of the configuration" : NULL;
 }
 
-static int add_artifact(EnvironmentSet *s, const EnvironmentTable *base, const Artifact *a) {
+static int add_artifact(EnvironmentSet *s, const EnvironmentTable *base, NetworkSource *network, const Artifact *a) {
         _cleanup_(environment_unrefp) Environment *e = NULL;
         _cleanup_free_ char *why = NULL, *sentence = NULL;
         const char *stays;
@@ -87,7 +87,7 @@ static int add_artifact(EnvironmentSet *s, const EnvironmentTable *base, const A
 
         if (a->reason)
                 return add_broken(s, a->path, a->reason);
-        r = config_read_artifact(a, &e, &why);
+        r = config_read_artifact(a, network, &e, &why);
         if (r < 0)
                 return why ? add_broken(s, a->path, why) : r;
         e->is_users = s->scope == ENVIRONMENT_SCOPE_USER;
@@ -108,17 +108,19 @@ static int add_artifact(EnvironmentSet *s, const EnvironmentTable *base, const A
         return r;
 }
 
-static int add_directory(EnvironmentSet *s, const EnvironmentTable *base, const ArtifactDirectory *d) {
+static int add_directory(EnvironmentSet *s, const EnvironmentTable *base, NetworkSource *network,
+                         const ArtifactDirectory *d) {
         int r;
 
         r = d->reason ? add_broken(s, d->path, d->reason) : 0;
         for (size_t i = 0; r >= 0 && i < d->n_artifacts; i++)
-                r = add_artifact(s, base, &d->artifacts[i]);
+                r = add_artifact(s, base, network, &d->artifacts[i]);
         return r;
 }
 
-int environment_set_new(const EnvironmentTable *base, const ArtifactDirectory *directories, size_t n_directories,
-                        EnvironmentScope scope, EnvironmentSet **ret) {
+int environment_set_new(const EnvironmentTable *base, const NetworkSets *sets, const ArtifactDirectory *directories,
+                        size_t n_directories, EnvironmentScope scope, EnvironmentSet **ret) {
+        NetworkSource network = { sets, scope == ENVIRONMENT_SCOPE_USER ? NETWORK_SOURCE_USER_MAX : SIZE_MAX };
         _cleanup_(environment_set_unrefp) EnvironmentSet *s = NULL;
         int r;
 
@@ -129,7 +131,7 @@ int environment_set_new(const EnvironmentTable *base, const ArtifactDirectory *d
         s->scope = scope;
         r = environment_table_copy(base, &s->table);
         for (size_t i = 0; r >= 0 && i < n_directories; i++)
-                r = add_directory(s, base, &directories[i]);
+                r = add_directory(s, base, &network, &directories[i]);
         if (r < 0)
                 return r;
 

@@ -7,6 +7,7 @@
  */
 
 #include "daemon/environment.h"
+#include "daemon/network-sets.h"
 #include "lib/artifact-directory.h"
 
 typedef struct EnvironmentSet EnvironmentSet;
@@ -23,9 +24,9 @@ typedef enum EnvironmentScope {
         ENVIRONMENT_SCOPE_USER,   /* nothing */
 } EnvironmentScope;
 
-/* With references to what is in base. */
-int environment_set_new(const EnvironmentTable *base, const ArtifactDirectory *directories, size_t n_directories,
-                        EnvironmentScope scope, EnvironmentSet **ret);
+/* With references to what is in base. sets: what @NAME stands for in the allow lists of artifacts. */
+int environment_set_new(const EnvironmentTable *base, const NetworkSets *sets, const ArtifactDirectory *directories,
+                        size_t n_directories, EnvironmentScope scope, EnvironmentSet **ret);
 
 EnvironmentSet *environment_set_ref(EnvironmentSet *s);
 EnvironmentSet *environment_set_unref(EnvironmentSet *s);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "lib/buffer.h"
 #include "lib/text.h"
 
 struct EnvironmentTable {
@@ -124,6 +125,21 @@ int environment_add_interpreter(Environment *e, Interpreter i) {
 
         e->interpreters[e->n_interpreters++] = i;
         return 0;
+}
+
+int environment_network_text(const Environment *e, char **ret) {
+        _cleanup_(buffer_done) Buffer b = {};
+        char rule[NETWORK_RULE_SIZE];
+        size_t i = 0;
+        int r = 0;
+
+        for (; r >= 0 && i < e->network.n_rules && buffer_size(&b) < ENVIRONMENT_NETWORK_SHOWN_MAX; i++)
+                r = buffer_printf(&b, "%s%s", i == 0 ? "" : ", ", network_rule_format(&e->network.rules[i], rule));
+        if (r >= 0 && i < e->network.n_rules)
+                r = buffer_printf(&b, ", and %zu more", e->network.n_rules - i);
+        if (r >= 0 && i == 0)
+                r = buffer_append_str(&b, e->has_network ? "nothing" : "none");
+        return r < 0 ? r : buffer_take(&b, ret, /* ret_size= */ NULL);
 }
 
 /* A name that is too long is that of nothing. */
@@ -266,6 +282,22 @@ int environment_table_load(EnvironmentTable *t, const char **reterr_name, char *
                 if (r < 0) {
                         *reterr_name = t->entries[i]->name;
                         return r;
+                }
+        }
+        return 0;
+}
+
+int environment_table_load_credentials(EnvironmentTable *t, const char **reterr_name, char **reterr_why) {
+        for (size_t i = 0; i < t->n_entries; i++) {
+                const Environment *e = t->entries[i];
+
+                for (size_t k = 0; k < e->n_credentials; k++) {
+                        int r = network_credential_load(&e->credentials[k], reterr_why);
+
+                        if (r < 0) {
+                                *reterr_name = e->name;
+                                return r;
+                        }
                 }
         }
         return 0;

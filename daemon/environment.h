@@ -37,6 +37,7 @@ const char *interpreter_program(Interpreter i);
 
 #define ENVIRONMENTS_MAX 64U
 #define ENVIRONMENT_DESCRIPTION_MAX 512U
+#define ENVIRONMENT_NETWORK_SHOWN_MAX (4 * KIB)
 
 /* What the root of a closure has, as bits: 1 << an interpreter, and these. */
 #define ENVIRONMENT_HAS_SH (1U << _INTERPRETER_MAX)
@@ -95,6 +96,10 @@ bool environment_has(const Environment *e, Interpreter i);
  * later. On error *reterr_why (allocated, NULL on OOM) says what is wrong. */
 int environment_load(Environment *e, char **reterr_why);
 
+/* What it reaches, for people: its rules, or "nothing", or "none", which is no network. Of a long list the end is a
+ * number. -ENOMEM. */
+int environment_network_text(const Environment *e, char **ret);
+
 /* Whether its program is there: the host's in the directories that the jail will have, or the root's. */
 bool environment_interpreter_installed(const Environment *e, Interpreter i);
 
@@ -116,6 +121,9 @@ int environment_table_add(EnvironmentTable *t, Environment *e);
 
 /* environment_load() for all. On error *reterr_name is the name of the one it was about, borrowed. */
 int environment_table_load(EnvironmentTable *t, const char **reterr_name, char **reterr_why);
+
+/* Reads the values of their credentials, with errors of the same kind. */
+int environment_table_load_credentials(EnvironmentTable *t, const char **reterr_name, char **reterr_why);
 
 /* Borrowed: take a reference to keep it. */
 const Environment *environment_table_find(const EnvironmentTable *t, const char *name);

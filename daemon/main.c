@@ -40,6 +40,7 @@ static const char *arg_state_dir = STATE_DIR_DEFAULT;
 static const char *arg_runtime_dir = RUNTIME_DIR_DEFAULT;
 static bool arg_private = false;
 static bool arg_check_config = false;
+static bool arg_check_credentials = false;
 
 static void help(void) {
         printf("sandboxd [OPTIONS]\n\n"
@@ -51,6 +52,7 @@ static void help(void) {
                "  --runtime-dir R   what does not (default %s)\n"
                "  --private         end when empty and idle (for clients that start their own daemon)\n"
                "  --check-config    print the effective configuration and exit\n"
+               "  --check-credentials  the same, and read the credentials that it names, too\n"
                "  --version, --help\n\n"
                "Log level: NIX_SANDBOX_LOG=err|warning|notice|info|debug. See sandboxd(8).\n",
                CONFIG_DEFAULT, STATE_DIR_DEFAULT, RUNTIME_DIR_DEFAULT);
@@ -65,6 +67,7 @@ static int parse_argv(int argc, char *argv[]) {
                 ARG_RUNTIME_DIR,
                 ARG_PRIVATE,
                 ARG_CHECK_CONFIG,
+                ARG_CHECK_CREDENTIALS,
                 ARG_VERSION,
                 ARG_HELP,
         };
@@ -75,6 +78,7 @@ static int parse_argv(int argc, char *argv[]) {
                 { "runtime-dir", required_argument, NULL, ARG_RUNTIME_DIR },
                 { "private", no_argument, NULL, ARG_PRIVATE },
                 { "check-config", no_argument, NULL, ARG_CHECK_CONFIG },
+                { "check-credentials", no_argument, NULL, ARG_CHECK_CREDENTIALS },
                 { "version", no_argument, NULL, ARG_VERSION },
                 { "help", no_argument, NULL, ARG_HELP },
                 {},
@@ -100,6 +104,9 @@ static int parse_argv(int argc, char *argv[]) {
                         break;
                 case ARG_CHECK_CONFIG:
                         arg_check_config = true;
+                        break;
+                case ARG_CHECK_CREDENTIALS:
+                        arg_check_config = arg_check_credentials = true;
                         break;
                 case ARG_VERSION:
                         puts("sandboxd " NIX_SANDBOX_VERSION);
@@ -250,12 +257,16 @@ static int run(int argc, char *argv[], int *reterr_status, char **reterr_why) {
         _cleanup_close_ int lock_fd = -EBADF, listen_fd = -EBADF;
         int r, borrowed_listen_fd;
         bool reloaded = false;
+        const char *path;
 
         r = parse_argv(argc, argv);
         if (r <= 0)
                 return r;
 
-        r = config_load(find_config(), &config, reterr_why);
+        path = find_config();
+        r = config_load(path, &config, reterr_why);
+        if (r >= 0 && (!arg_check_config || arg_check_credentials))
+                r = config_load_credentials(config, path, reterr_why);
         if (r < 0)
                 return r;
         if (arg_check_config)

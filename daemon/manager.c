@@ -226,12 +226,13 @@ int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why)
 
         r = manager_setup_event(m);
         if (r >= 0)
-                r = environment_catalog_new(m->config->environments, &m->config->environment_dirs, &m->environments);
+                r = environment_catalog_new(m->config->environments, &m->config->network.sets,
+                                            &m->config->environment_dirs, &m->environments);
         if (r >= 0)
                 r = spawn_context_init(&m->spawn, options->agent_path, reterr_why);
         if (r >= 0)
-                r = user_environments_new(m->event, &m->config->user_environment_dirs, m->spawn.may_switch_user,
-                                          &m->user_environments);
+                r = user_environments_new(m->event, &m->config->user_environment_dirs, &m->config->network.sets,
+                                          m->spawn.may_switch_user, &m->user_environments);
         if (r >= 0)
                 r = manager_setup_audit(m, options->state_dir);
         if (r >= 0)

@@ -9,7 +9,6 @@
 
 #include "lib/macro.h"
 
-/* Such that all that is said of a session fits into a frame to the proxy: see network-credential.c. */
 #define NETWORK_CREDENTIALS_MAX 16U             /* of an environment */
 #define NETWORK_CREDENTIAL_HEADER_MAX 64U       /* bytes of a name */
 #define NETWORK_CREDENTIAL_VALUE_MAX 4096U
@@ -22,6 +21,9 @@ typedef struct NetworkCredential {
         char *credential;       /* the name of a file in $CREDENTIALS_DIRECTORY */
         char *value;            /* NULL: not read yet */
 } NetworkCredential;
+
+/* Reads the value: a line of printable ASCII. Negative errno; *reterr_why (allocated, NULL on OOM) names the file. */
+int network_credential_load(NetworkCredential *c, char **reterr_why);
 
 /* Of one; the struct itself is the caller's. */
 void network_credential_done(NetworkCredential *c);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * In three steps. A child runs the program that is to come with --check-config: if that does not succeed, the
- * reload is refused, and all stays as it is. Then sessions that are being built or removed are waited for, a
- * few seconds at most. Last, records are brought up to date and execve(2) passes the descriptors on in the way
- * of sd_listen_fds(3). After that there is no way back: should it fail, the daemon ends, as in a crash.
+ * In three steps. A child runs the program that is to come with --check-credentials, which reads all that it will
+ * read: if that does not succeed, the reload is refused, and all stays as it is. Then sessions that are being built or
+ * removed are waited for, a few seconds at most. Last, records are brought up to date and execve(2) passes the
+ * descriptors on in the way of sd_listen_fds(3). After that there is no way back: should it fail, the daemon ends, as
+ * in a crash.
  */
 
 #include "daemon/reload.h"
@@ -234,7 +235,7 @@ static int spawn_check(const Reload *r, pid_t *ret) {
         if (!argv)
                 return -ENOMEM;
         memcpy(argv, r->argv, n * sizeof(char *));
-        argv[n] = (char *) "--check-config";
+        argv[n] = (char *) "--check-credentials";
 
         if (posix_spawn_file_actions_init(&actions) != 0)
                 return -ENOMEM;

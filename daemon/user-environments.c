@@ -28,6 +28,7 @@ struct UserEnvironments {
         sd_event *event; /* a reference */
         sd_event_source *start_source; /* enabled when a question may begin, or has failed */
         const ConfigDirectories *directories;
+        const NetworkSets *sets;
         bool switch_user;
         char *program;
         UserEnvironmentsQuestion *questions; /* in their order */
@@ -71,7 +72,7 @@ static UserEnvironmentsQuestion *question_free(UserEnvironmentsQuestion *q) {
 static int set_of_failure(const UserEnvironmentsQuestion *q, const char *why, EnvironmentSet **ret) {
         const ArtifactDirectory directory = { .path = q->runner->directories->paths[0], .reason = (char *) why };
 
-        return environment_set_new(q->all, &directory, 1, ENVIRONMENT_SCOPE_USER, ret);
+        return environment_set_new(q->all, q->runner->sets, &directory, 1, ENVIRONMENT_SCOPE_USER, ret);
 }
 
 static int set_of_result(const UserEnvironmentsQuestion *q, EnvironmentSet **ret) {
@@ -85,7 +86,7 @@ static int set_of_result(const UserEnvironmentsQuestion *q, EnvironmentSet **ret
                 r = artifact_directories_from_json(o, directories, &n);
         if (r < 0)
                 return r;
-        r = environment_set_new(q->all, directories, n, ENVIRONMENT_SCOPE_USER, ret);
+        r = environment_set_new(q->all, q->runner->sets, directories, n, ENVIRONMENT_SCOPE_USER, ret);
         for (size_t i = 0; i < n; i++)
                 artifact_directory_done(&directories[i]);
         return r;
@@ -320,8 +321,8 @@ void user_environments_cancel(UserEnvironmentsQuestion *q) {
                 question_kill(q, /* why= */ NULL);
 }
 
-int user_environments_new(sd_event *event, const ConfigDirectories *directories, bool switch_user,
-                          UserEnvironments **ret) {
+int user_environments_new(sd_event *event, const ConfigDirectories *directories, const NetworkSets *sets,
+                          bool switch_user, UserEnvironments **ret) {
         UserEnvironments *u;
         int r;
 
@@ -330,6 +331,7 @@ int user_environments_new(sd_event *event, const ConfigDirectories *directories,
                 return -ENOMEM;
         u->event = sd_event_ref(event);
         u->directories = directories;
+        u->sets = sets;
         u->switch_user = switch_user;
         r = program_sibling("sandbox-environments", &u->program);
         if (r >= 0)

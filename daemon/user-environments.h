@@ -27,9 +27,9 @@ typedef struct UserEnvironmentsQuestion UserEnvironmentsQuestion;
  * what is passed over. set NULL: memory is short. */
 typedef void (*UserEnvironmentsCallback)(EnvironmentSet *set, void *userdata);
 
-/* directories is borrowed. switch_user: the process may become any user. */
-int user_environments_new(sd_event *event, const ConfigDirectories *directories, bool switch_user,
-                          UserEnvironments **ret);
+/* directories and sets are borrowed. switch_user: the process may become any user. */
+int user_environments_new(sd_event *event, const ConfigDirectories *directories, const NetworkSets *sets,
+                          bool switch_user, UserEnvironments **ret);
 /* Kills what runs, and calls nobody. */
 UserEnvironments *user_environments_free(UserEnvironments *u);
 

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/* Which characters HTTP has where: see lib/slice.h for the slices. */
+/* Which characters HTTP has where: besides those of lib/http-field.h. */
 
-#include "lib/slice.h"
+#include "lib/http-field.h"
 
 /* What a host may have of bytes at most: a DNS name in text form is 253, 254 with the dot at its end. */
 #define HOST_TEXT_MAX 255U
-
-/* tchar of RFC 9110, section 5.6.2. */
-bool char_is_token(char c);
-bool slice_is_token(Slice a);
-
-/* What may be in a field's value (RFC 9110, section 5.5): no control character but the tab. */
-bool char_is_field(char c);
 
 /* Whether it is made of what names and IPv4 addresses are made of: letters, digits, '-', '.', '_'; not empty, also
  * without the dot at its end; at most HOST_TEXT_MAX bytes. Neither percent signs nor UTF-8: who speaks to a proxy

@@ -95,17 +95,11 @@ static int write_framing(const HttpRequest *r, Buffer *out) {
 }
 
 static bool inject_is_valid(const HttpInject *inject) {
-        static const char *const own[] = { "Host", "Content-Length", "Transfer-Encoding", "Connection", "Expect" };
-        Slice name = { inject->name, strlen(inject->name) };
-
-        for (size_t i = 0; i < ELEMENTSOF(own); i++)
-                if (slice_is(name, own[i]))
-                        return false;
         for (const char *p = inject->value; *p; p++)
                 if (!char_is_field(*p))
                         return false;
 
-        return slice_is_token(name);
+        return http_field_may_be_added(inject->name);
 }
 
 int http_request_forward(const HttpRequest *r, const HttpInject *inject, Buffer *out) {

@@ -2,9 +2,9 @@
 
 #include "proxy/settings.h"
 
+#include "lib/http-field.h"
 #include "lib/network-list-json.h"
 #include "lib/text.h"
-#include "proxy/http-chars.h"
 
 /* What the JSON may have of values: all rules and credentials, and a little more. */
 #define VALUES_MAX (4 * NETWORK_RULES_MAX + 5 * SETTINGS_CREDENTIALS_MAX + 64)
@@ -46,16 +46,10 @@ static int read_policy(json_object *o, NetworkPolicy *ret, char **reterr_why) {
 }
 
 static bool is_field(const char *name, const char *value) {
-        static const char *const own[] = { "Host", "Content-Length", "Transfer-Encoding", "Connection", "Expect" };
-        Slice slice = { name, strlen(name) };
-
-        for (size_t i = 0; i < ELEMENTSOF(own); i++)
-                if (slice_is(slice, own[i]))
-                        return false;
         for (; *value; value++)
                 if (!char_is_field(*value))
                         return false;
-        return slice_is_token(slice);
+        return http_field_may_be_added(name);
 }
 
 /* The sentences name no value: it is the secret. */

@@ -14,11 +14,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_set(const ArtifactDirectory *directories, size_t n) {
         _cleanup_(environment_table_freep) EnvironmentTable *builtin = NULL;
         _cleanup_(environment_set_unrefp) EnvironmentSet *set = NULL;
+        const NetworkSets sets = {};
         const EnvironmentBroken *b;
         size_t n_broken;
 
         assert_se(environment_table_new(&builtin) == 0 && environment_table_add_builtin(builtin) == 0);
-        assert_se(environment_set_new(builtin, directories, n, ENVIRONMENT_SCOPE_USER, &set) == 0);
+        assert_se(environment_set_new(builtin, &sets, directories, n, ENVIRONMENT_SCOPE_USER, &set) == 0);
         for (size_t i = 0; i < environment_table_size(builtin); i++)
                 assert_se(environment_table_get(environment_set_table(set), i) == environment_table_get(builtin, i));
         assert_se(environment_table_size(environment_set_table(set)) <= ENVIRONMENTS_MAX);

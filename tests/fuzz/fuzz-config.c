@@ -6,6 +6,7 @@
  */
 
 #include "daemon/config.h"
+#include "lib/http-field.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -17,6 +18,15 @@ static void check_limits(const Limits *l, const Limits *max) {
         assert_se(limits_workspace_mb(l) + limits_tmp_mb(l) + limits_shm_mb(l) < l->memory_mb);
 }
 
+/* Such as the proxy takes, and no file was read. */
+static void check_credential(const NetworkCredential *c) {
+        NetworkHost host;
+
+        assert_se(network_host_parse(c->host, strlen(c->host), &host) == 0 && c->port > 0);
+        assert_se(http_field_may_be_added(c->header) && strlen(c->header) <= NETWORK_CREDENTIAL_HEADER_MAX);
+        assert_se(!c->file != !c->credential && !c->value);
+}
+
 static void check_environments(const EnvironmentTable *t) {
         assert_se(environment_table_size(t) >= 4 && environment_table_size(t) <= ENVIRONMENTS_MAX);
 
@@ -25,6 +35,10 @@ static void check_environments(const EnvironmentTable *t) {
 
                 assert_se(e->n_interpreters > 0 && e->n_interpreters <= _INTERPRETER_MAX);
                 assert_se(environment_table_find(t, e->name) == e);
+                assert_se(e->network.n_rules <= NETWORK_RULES_MAX && (e->has_network || e->network.n_rules == 0));
+                assert_se(e->n_credentials == 0 || e->has_network);
+                for (size_t k = 0; k < e->n_credentials; k++)
+                        check_credential(&e->credentials[k]);
         }
 }
 

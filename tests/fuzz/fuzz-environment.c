@@ -18,7 +18,19 @@ static void check(const Environment *e, const Artifact *a) {
         assert_se(e->root && e->root[0] == '/' && e->closure && e->closure->n_paths > 0);
         assert_se(e->closure->n_paths <= CLOSURE_PATHS_MAX);
         assert_se(strncmp(e->root, e->closure->store, strlen(e->closure->store)) == 0);
+        assert_se(e->network.n_rules <= NETWORK_RULES_MAX && (e->has_network || e->network.n_rules == 0));
+        assert_se(e->n_credentials == 0);
         assert_se(streq(e->source, a->path) && streq(e->closure_path, a->closure_path));
+}
+
+/* "@web" of 300 rules: a few of them are too many. */
+static void make_set(NetworkSets *sets) {
+        NetworkList rules = {};
+        char *why;
+
+        for (unsigned i = 0; i < 300; i++)
+                assert_se(network_list_add(&rules, "www.example", 11, &why) == 0);
+        assert_se(network_sets_add(sets, "web", &rules) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -35,12 +47,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                 .programs = ~0U,
         };
         _cleanup_(environment_unrefp) Environment *e = NULL;
+        _cleanup_(network_sets_done) NetworkSets sets = {};
+        NetworkSource source = { &sets, NETWORK_SOURCE_USER_MAX };
         _cleanup_free_ char *why = NULL;
 
         assert_se(text);
+        make_set(&sets);
         if (!utf8_is_valid((const char *) data, size, NULL))
                 return 0; /* which is found when it is read */
-        if (config_read_artifact(&a, &e, &why) < 0) {
+        if (config_read_artifact(&a, &source, &e, &why) < 0) {
                 assert_se(!e && why && utf8_is_valid(why, strlen(why), NULL));
                 return 0;
         }

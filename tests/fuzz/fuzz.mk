@@ -13,10 +13,10 @@ fuzz-mcp_SRC := $(addprefix shim/,mcp.c tools.c render.c render-turn.c render-va
 fuzz_environment := $(addprefix daemon/,environment.c closure.c network-credential.c project.c)
 
 fuzz-config_SRC := $(addprefix daemon/,config.c config-limits.c config-directories.c config-reader.c config-environment.c \
-        network-sets.c limits.c) $(fuzz_environment)
+        config-network.c config-credential.c network-sets.c limits.c) $(fuzz_environment)
 fuzz-closure_SRC := $(addprefix daemon/,closure.c project.c)
 fuzz-environment_SRC := $(addprefix daemon/,config-artifact.c config-reader.c config-environment.c \
-        network-sets.c limits.c) $(fuzz_environment)
+        config-network.c config-credential.c network-sets.c limits.c) $(fuzz_environment)
 fuzz-artifact-json_SRC := $(fuzz-environment_SRC) daemon/environment-set.c
 fuzz-archive_SRC := $(addprefix agent/,archive-restore.c part-report.c)
 fuzz-part-report_SRC := agent/part-report.c
@@ -32,7 +32,7 @@ fuzz-snapshot-result_SRC := daemon/snapshot-result.c
 fuzz-variables_SRC := daemon/variables.c
 fuzz-http-request_SRC := $(addprefix proxy/,http-request.c http-fields.c http-target.c http-forward.c http-error.c http-chars.c)
 fuzz-http-body_SRC := $(addprefix proxy/,http-body.c http-chars.c)
-fuzz-proxy-settings_SRC := $(addprefix proxy/,settings.c http-chars.c)
+fuzz-proxy-settings_SRC := proxy/settings.c
 fuzz-proxy-client_SRC := $(filter-out proxy/main.c proxy/confine.c proxy/control.c proxy/control-link.c,$(PROXY_SRC))
 fuzz-proxy-report_SRC := $(addprefix daemon/,proxy-report.c network-refusals.c)
 fuzz-socks-request_SRC := $(addprefix proxy/,socks-request.c http-chars.c)

@@ -23,12 +23,26 @@ static Artifact artifact(const char *text, const char *closure) {
         };
 }
 
+/* With a set "web", and as much to read of rules as is said. */
+static size_t network_left = SIZE_MAX;
+
+static int read_artifact(const Artifact *a, Environment **ret, char **reterr_why) {
+        _cleanup_(network_sets_done) NetworkSets sets = {};
+        NetworkSource source = { &sets, network_left };
+        NetworkList rules = {};
+
+        cr_assert_eq(network_list_add(&rules, "www.example", 11, reterr_why), 0);
+        cr_assert_eq(network_list_add(&rules, "*.www.example", 13, reterr_why), 0);
+        cr_assert_eq(network_sets_add(&sets, "web", &rules), 0);
+        return config_read_artifact(a, &source, ret, reterr_why);
+}
+
 static Environment *parse(const char *text) {
         const Artifact a = artifact(text, CLOSURE);
         _cleanup_free_ char *why = NULL;
         Environment *e = NULL;
 
-        cr_assert_eq(config_read_artifact(&a, &e, &why), 0, "%s: %s", text, why);
+        cr_assert_eq(read_artifact(&a, &e, &why), 0, "%s: %s", text, why);
         cr_assert_null(why);
         return e;
 }
@@ -38,7 +52,7 @@ static void refuse_list(const char *text, const char *closure, const char *expec
         _cleanup_free_ char *why = NULL;
         Environment *e = NULL;
 
-        cr_assert_lt(config_read_artifact(&a, &e, &why), 0, "%s", text);
+        cr_assert_lt(read_artifact(&a, &e, &why), 0, "%s", text);
         cr_assert_null(e);
         cr_assert_not_null(why);
         cr_assert_str_eq(why, expected);
@@ -105,7 +119,7 @@ Test(config_artifact, refused) {
         refuse("{\"version\":1.0}", "environment.json: version: must be 1: this sandboxd knows no other");
         refuse(WITH(",\"packages\":[]"),
                "environment.json: packages: unknown key; known: version, name, preset, interpreters, description, "
-               "timeout_seconds, memory_mb, cpus, disk_mb, project, root, closure");
+               "timeout_seconds, memory_mb, cpus, disk_mb, project, network, root, closure");
         refuse(WITH(",\"memory_mb\":\"much\""), "environment.json: memory_mb: must be a whole number");
         refuse("{\"name\":\"../etc/passwd\"}",
                "environment.json: name: a name has letters, digits, \"-\" and \"_\", at most 64");
@@ -135,6 +149,51 @@ Test(config_artifact, closures) {
                     "environment.json: closure: the root is none of its paths, nor below one");
         refuse_list(WITH(""), "/nix/store/h-env\n/etc/passwd\n",
                     "environment.json: closure: line 2: '/etc/passwd': all paths lie in the store of the first one");
-        cr_assert_lt(config_read_artifact(&unread, &e, &why), 0);
+        cr_assert_lt(read_artifact(&unread, &e, &why), 0);
         cr_assert_str_eq(why, "environment.json: closure: was not read");
+}
+
+static void check_network(const Environment *e, const char *expected) {
+        _cleanup_free_ char *text = NULL;
+
+        cr_assert_eq(environment_network_text(e, &text), 0);
+        cr_assert_str_eq(text, expected);
+}
+
+Test(config_artifact, network) {
+        _cleanup_(environment_unrefp) Environment *e = parse(WITH(",\"network\":[\"a.example:8080\",\"@web\"]"));
+
+        cr_assert(e->has_network);
+        check_network(e, "a.example:8080, www.example, *.www.example");
+        (void) environment_unref(e);
+        e = parse(WITH(",\"network\":[]"));
+        cr_assert(e->has_network);
+        check_network(e, "nothing");
+        (void) environment_unref(e);
+        e = parse(WITH(""));
+        cr_assert_not(e->has_network);
+        check_network(e, "none");
+}
+
+Test(config_artifact, bad_network) {
+        refuse(WITH(",\"network\":{}"), "environment.json: network: must be a list of rules");
+        refuse(WITH(",\"network\":[\"@no\"]"), "environment.json: network: there is no set '@no'; there are @web");
+        refuse(WITH(",\"network\":[\"*\"]"),
+               "environment.json: network: '*' is no network rule: * would be everything; name what is needed, at most all "
+               "that is below a name, as in *.example.org");
+        refuse(WITH(",\"credentials\":[]"),
+               "environment.json: credentials: unknown key; known: version, name, preset, interpreters, description, "
+               "timeout_seconds, memory_mb, cpus, disk_mb, project, network, root, closure");
+}
+
+/* What a user can have the daemon read of rules is bounded: by their length, which is what reading takes. */
+Test(config_artifact, network_is_bounded) {
+        static const char sentence[] = "environment.json: network: together there are too many network rules: no more are "
+                                       "read";
+
+        network_left = strlen("a.example") + 2;
+        (void) environment_unref(parse(WITH(",\"network\":[\"a.example\",\"@web\"]")));
+        refuse(WITH(",\"network\":[\"a.example\",\"@web\",\"b.c\"]"), sentence);
+        network_left--;
+        refuse(WITH(",\"network\":[\"a.example\",\"@web\"]"), sentence);
 }

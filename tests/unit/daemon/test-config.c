@@ -174,19 +174,19 @@ Test(config, lower_maximum_lowers_the_default) {
 
 Test(config, unknown_keys) {
         refuse("{\"x\":1}", "F: x: unknown key; known: defaults, max, session, user, audit, snapshots, "
-               "environments, environment_dirs, user_environment_dirs, require_limits");
+               "network, environments, environment_dirs, user_environment_dirs, require_limits");
         refuse("{\"max\":{\"memory\":1}}",
                "F: max.memory: unknown key; known: timeout_seconds, memory_mb, cpus, disk_mb, processes, "
                "cpu_weight, io_weight, io_read_mbps, io_write_mbps");
         refuse("{\"environments\":{\"py\":{\"foo\":1}}}",
                "F: environments.py.foo: unknown key; known: preset, interpreters, description, "
-               "timeout_seconds, memory_mb, cpus, disk_mb, project, root, closure");
+               "timeout_seconds, memory_mb, cpus, disk_mb, project, network, credentials, root, closure");
         refuse("{\"defaults\":{\"project\":\"rw\"}}",
                "F: defaults.project: must be \"none\", \"read-only\" or \"read-write\"");
         refuse("{\"environments\":{\"python\":{\"project\":true}}}", "F: environments.python.project: must be a string");
         refuse("{\"a\\u001b[2J\":1}",
                "F: 'a\\x1b[2J': unknown key; known: defaults, max, session, user, audit, snapshots, "
-               "environments, environment_dirs, user_environment_dirs, require_limits");
+               "network, environments, environment_dirs, user_environment_dirs, require_limits");
 }
 
 Test(config, wrong_types) {

@@ -7,6 +7,7 @@
 #include "daemon/environment-set.h"
 
 static EnvironmentTable *base;
+static NetworkSets sets;
 static Artifact artifacts[2][70];
 static ArtifactDirectory directories[2];
 
@@ -57,7 +58,7 @@ static Artifact *add(size_t directory, const char *name) {
 static EnvironmentSet *make(const EnvironmentTable *from, EnvironmentScope scope) {
         EnvironmentSet *s = NULL;
 
-        cr_assert_eq(environment_set_new(from, directories, ELEMENTSOF(directories), scope, &s), 0);
+        cr_assert_eq(environment_set_new(from, &sets, directories, ELEMENTSOF(directories), scope, &s), 0);
         return s;
 }
 
