@@ -55,9 +55,12 @@ int config_read_allow_list(const ConfigReader *r, const ConfigPlace *place, json
         if (!json_object_object_get_ex(entry, "network", &value))
                 return 0;
         k = read_rules(r, &inner, value, source, &e->network);
-        if (k >= 0)
-                e->has_network = true;
-        return k;
+        if (k < 0)
+                return k;
+        e->has_network = true;
+        /* Sessions of presets share the environment "default", so its list would be nobody's. */
+        e->is_preset = false;
+        return 0;
 }
 
 /* ---- the section ---- */
