@@ -43,8 +43,9 @@ Test(config_network, nobody_has_one_unless_it_says_so) {
         check_text(c, "node", "none");
         check_text(c, "default", "none");
         cr_assert(environment_table_find(c->environments, "python")->has_network);
-        cr_assert(environment_table_find(c->environments, "python")->is_preset);
+        cr_assert_not(environment_table_find(c->environments, "python")->is_preset, "sessions of presets share \"default\"");
         cr_assert_not(environment_table_find(c->environments, "node")->has_network);
+        cr_assert(environment_table_find(c->environments, "node")->is_preset);
         cr_assert_eq(c->network.sets.n_sets, 0);
         cr_assert_eq(memcmp(&c->network.limits, &network_limits_default, sizeof(NetworkLimits)), 0);
 }
