@@ -166,7 +166,7 @@ static int block_signals(void) {
         return sigprocmask(SIG_BLOCK, &set, NULL) < 0 ? -errno : 0;
 }
 
-/* A session takes up to fifteen descriptors; a jail gets its own, ordinary limit (spawn.c). */
+/* A session takes up to seventeen descriptors; a jail gets its own, ordinary limit (spawn.c). */
 static void raise_descriptor_limit(void) {
         struct rlimit limit;
 

@@ -31,6 +31,7 @@ struct Process {
         Proxies *proxies;
         PeerCred user;
         ProxySession *sessions;
+        unsigned n_sessions;
         uint64_t last_number;
         Stream *stream; /* NULL: there is none */
         bool ready;

@@ -254,6 +254,8 @@ int proxies_add(Proxies *p, const PeerCred *user, int listen_fd, const ProxyHand
                 if (r < 0)
                         return r;
         }
+        if (process->n_sessions == PROXY_SESSIONS_MAX)
+                return -EUSERS;
         s = malloc(sizeof(*s));
         if (!s)
                 return -ENOMEM;
@@ -266,6 +268,7 @@ int proxies_add(Proxies *p, const PeerCred *user, int listen_fd, const ProxyHand
         for (end = &process->sessions; *end; end = &(*end)->next)
                 ;
         *end = s;
+        process->n_sessions++;
         if (process->ready)
                 (void) sd_event_source_set_enabled(process->timer, SD_EVENT_OFF);
         if (process->stream) {

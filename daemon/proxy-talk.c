@@ -19,6 +19,7 @@ static void session_unlink(ProxySession *s) {
         for (ProxySession **i = &s->process->sessions; *i; i = &(*i)->next)
                 if (*i == s) {
                         *i = s->next;
+                        s->process->n_sessions--;
                         break;
                 }
         if (!s->process->sessions && s->process->ready)

@@ -9,6 +9,7 @@
 #include "daemon/session-private.h"
 
 #include "daemon/manager.h"
+#include "daemon/session-network.h"
 #include "lib/log.h"
 
 /* How long the cgroup of a killed session is waited for, and how often it is looked at. */
@@ -58,6 +59,7 @@ static void session_remove_on_time(Session *s, uint64_t now) {
                                        cgroup_path(s->cgroup));
 
         s->retry_at = 0;
+        session_network_receive(s);
         session_event_usage(s);
         session_set_state(s, SESSION_DEAD, /* detail= */ NULL, /* by= */ NULL);
         manager_queue_gc(s->manager);

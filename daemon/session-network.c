@@ -59,15 +59,20 @@ static void on_lost(void *userdata) {
         session_event(s, "network_lost", /* detail= */ NULL);
 }
 
+void session_network_receive(Session *s) {
+        if (s->network && s->network->proxy)
+                proxy_session_receive(s->network->proxy);
+}
+
 void session_network_after_turn(Session *s, Turn *t) {
         _cleanup_(buffer_done) Buffer text = {};
         SessionNetwork *n = s->network;
         int r = 0;
 
-        if (!n || !n->proxy)
+        if (!n)
                 return;
-        /* What it said before the turn could end is here by now. */
-        proxy_session_receive(n->proxy);
+        /* What was refused before the turn could end has been said by now. */
+        session_network_receive(s);
         if (n->lost)
                 r = turn_add_notice(t, "network: sandbox-proxy ended, which cut what was open; it is started again. "
                                        "Try again what has failed.");
@@ -143,6 +148,9 @@ int session_network_open(Session *s, char **reterr_why) {
                 step = "sandbox-proxy could not be started";
                 r = add_to_proxy(s);
         }
+        if (r == -EUSERS)
+                return text_explain(r, reterr_why, "The user has %u sessions with a network already, which is as many "
+                                                   "as can be. End one with 'sandboxctl kill'.", PROXY_SESSIONS_MAX);
         if (r < 0)
                 return text_explain(r, reterr_why, "The session's network is not to be had: %s: %s.%s", step,
                                     strerror(-r), shortage_advice(r));

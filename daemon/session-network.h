@@ -38,6 +38,8 @@ void session_network_free(Session *s);
 /* The jail that was to have the way in has it. */
 void session_network_on_hello(Session *s);
 
+/* Takes in what the proxy has told by now. */
+void session_network_receive(Session *s);
 /* What the turn was refused is in its notice. */
 void session_network_after_turn(Session *s, Turn *t);
 
