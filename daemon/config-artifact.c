@@ -73,6 +73,8 @@ static int check_preset(const ConfigReader *r, json_object *o, Environment *e) {
                 return 0;
         if (!environment_name_is_builtin(e->name))
                 return config_error(r, &place, "only \"python\", \"shell\", \"node\" and \"default\" are presets");
+        if (e->has_network)
+                return config_error(r, &place, "is for what has no \"network\"");
         e->is_preset = true;
         return 0;
 }

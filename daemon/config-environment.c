@@ -205,7 +205,7 @@ static int read_environment(const ConfigReader *r, const ConfigPlace *place, jso
         if (k < 0)
                 return k;
         if (json_object_object_get_ex(o, "preset", /* value= */ NULL))
-                e->is_preset = streq(base->name, place->key);
+                e->is_preset = streq(base->name, place->key) && !e->has_network;
 
         e->is_configured = true;
         k = environment_table_add(t, e);

@@ -36,7 +36,8 @@ int environment_choose_new(const EnvironmentTable *table, const char *environmen
                 return r;
 
         wide = named && e->is_preset ? environment_table_find(table, ENVIRONMENT_DEFAULT) : NULL;
-        if (wide && environment_has(wide, i))
+        /* Who asked for an environment without a network gets none. */
+        if (wide && environment_has(wide, i) && !wide->has_network)
                 e = wide;
 
         *ret = (EnvironmentChoice){ .environment = e, .interpreter = i };

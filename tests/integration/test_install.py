@@ -18,7 +18,7 @@ DATA = {
     "lib/tmpfiles.d/nix-sandbox.conf", "share/bash-completion/completions/sandboxctl",
     "share/doc/nix-sandbox/CHANGELOG.md", "share/doc/nix-sandbox/LICENSE", "share/doc/nix-sandbox/README.md",
     "share/doc/nix-sandbox/architecture.md", "share/doc/nix-sandbox/examples/50-nix-sandbox.rules.example",
-    "share/doc/nix-sandbox/examples/sandboxd.json", "share/fish/vendor_completions.d/sandboxctl.fish",
+    "share/doc/nix-sandbox/examples/network.json", "share/doc/nix-sandbox/examples/sandboxd.json", "share/fish/vendor_completions.d/sandboxctl.fish",
     "share/man/man1/nix-sandbox-mcp.1", "share/man/man1/sandboxctl.1", "share/man/man5/nix-sandbox.conf.5",
     "share/man/man8/sandboxd.8", "share/nix-sandbox/io.nixsandbox.varlink",
     "share/polkit-1/actions/io.nixsandbox.policy",
@@ -78,3 +78,15 @@ def test_example_configuration_is_what_is_built_in():
     example, built_in = (json.loads(subprocess.run([sandboxd, "--check-config", *more], capture_output=True, check=True).stdout)
                          for more in (["--config", os.path.join(ROOT, "docs/examples/sandboxd.json")], ["--private"]))
     assert example == built_in
+
+
+def test_example_of_a_network_is_one():
+    """With the sets that others speak of, and no host that there is: all of them are below .example."""
+    path = os.path.join(ROOT, "docs/examples/network.json")
+    shown = json.loads(subprocess.run([os.path.join(BUILD, "sandboxd"), "--check-config", "--config", path], capture_output=True,
+                                      check=True).stdout)
+    sets = shown["network"]["sets"]
+    assert set(sets) == {"python-packages", "node-packages", "git-hosts"}
+    assert shown["environments"]["python"]["network"] == sets["python-packages"] + sets["git-hosts"]
+    rules = [rule for e in shown["environments"].values() for rule in e.get("network", [])] + sum(sets.values(), [])
+    assert all(rule.split(":")[0].endswith(".example") for rule in rules)

@@ -181,6 +181,9 @@ Test(config_artifact, bad_network) {
         refuse(WITH(",\"network\":[\"*\"]"),
                "environment.json: network: '*' is no network rule: * would be everything; name what is needed, at most all "
                "that is below a name, as in *.example.org");
+        refuse("{\"version\":1,\"name\":\"shell\",\"preset\":true,\"interpreters\":[\"bash\"],\"root\":\"/nix/store/h-env\","
+               "\"closure\":\"p\",\"network\":[]}",
+               "environment.json: preset: is for what has no \"network\"");
         refuse(WITH(",\"credentials\":[]"),
                "environment.json: credentials: unknown key; known: version, name, preset, interpreters, description, "
                "timeout_seconds, memory_mb, cpus, disk_mb, project, network, root, closure");

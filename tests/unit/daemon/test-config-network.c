@@ -50,6 +50,15 @@ Test(config_network, nobody_has_one_unless_it_says_so) {
         cr_assert_eq(memcmp(&c->network.limits, &network_limits_default, sizeof(NetworkLimits)), 0);
 }
 
+Test(config_network, no_preset_has_one) {
+        _cleanup_(config_freep) Config *c = parse("{\"environments\":{\"python\":{\"preset\":\"python\",\"network\":[]},"
+                                                  "\"node\":{\"preset\":\"node\"}}}");
+
+        cr_assert_not(environment_table_find(c->environments, "python")->is_preset);
+        cr_assert(environment_table_find(c->environments, "python")->has_network);
+        cr_assert(environment_table_find(c->environments, "node")->is_preset);
+}
+
 /* Also where it comes last. */
 Test(config_network, sets_are_known_wherever_they_stand) {
         static const char environments[] = "\"environments\":{\"python\":{\"network\":[\"A.example:8080\",\"@p\","

@@ -134,3 +134,16 @@ Test(environment_choice, in_an_existing_session) {
                         cr_assert_eq(c.interpreter, rows[i].runs, "row %zu", i);
         }
 }
+
+/* The presets do not share what they would not reach alone. */
+Test(environment_choice, default_with_a_network) {
+        static const Row rows[] = {
+                { NULL, NULL, 0, "default", INTERPRETER_PYTHON },
+                { "python", NULL, 0, "python", INTERPRETER_PYTHON },
+                { "node", NULL, 0, "node", INTERPRETER_NODE },
+        };
+
+        ((Environment *) environment_table_find(table, "default"))->has_network = true;
+        for (size_t i = 0; i < ELEMENTSOF(rows); i++)
+                check(&rows[i], true);
+}
