@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Set: the limits of a living session. */
+/* Set: the limits of a living session, and what else it may reach. */
 
 #include <math.h>
 #include <unistd.h>
 
 #include "daemon/api-private.h"
+#include "daemon/session-network.h"
 #include "daemon/session-reply.h"
 
 typedef struct SetParameters {
@@ -17,7 +18,13 @@ typedef struct SetParameters {
         double cpus;
         double io_read_mbps;    /* these: negative is not asked, 0 is no bound */
         double io_write_mbps;
+        json_object *rules;     /* of "allow" */
+        NetworkList allow;      /* they; empty is not asked */
 } SetParameters;
+
+static void set_parameters_done(SetParameters *p) {
+        network_list_done(&p->allow);
+}
 
 static const JsonField set_table[] = {
         { "session", JSON_KIND_STRING, offsetof(SetParameters, whose.session), JSON_MANDATORY },
@@ -31,6 +38,7 @@ static const JsonField set_table[] = {
         { "cpus", JSON_KIND_NUMBER, offsetof(SetParameters, cpus) },
         { "io_read_mbps", JSON_KIND_NUMBER, offsetof(SetParameters, io_read_mbps) },
         { "io_write_mbps", JSON_KIND_NUMBER, offsetof(SetParameters, io_write_mbps) },
+        { "allow", JSON_KIND_ARRAY, offsetof(SetParameters, rules) },
         {},
 };
 
@@ -124,51 +132,100 @@ static void raise_to_granted(Limits *max, const Limits *now) {
         max->io_write_mbps = fmax(max->io_write_mbps, now->io_write_mbps);
 }
 
-static int set_limits(VarlinkLink *link, Session *s, const LimitsRequest *ask, bool exceed) {
-        _cleanup_free_ char *notice = NULL;
+/* 0: done; 1: refused, and answered. */
+static int set_limits(VarlinkLink *link, Session *s, const LimitsRequest *ask, bool exceed, char **ret_notice) {
         Limits limits, max = s->manager->config->max;
         int r;
 
         raise_to_granted(&max, &s->limits);
         if (exceed)
                 raise_to_machine(&max);
-        r = limits_apply(&s->limits, &max, ask, &limits, &notice);
+        r = limits_apply(&s->limits, &max, ask, &limits, ret_notice);
         if (r >= 0)
                 r = check_memory(link, s, &limits);
         if (r != 0)
-                return MIN(r, 0);
+                return r;
 
         r = session_set_limits(s, &limits, varlink_link_peer(link)->uid);
-        if (r == -ENODEV)
-                return api_error(link, API_ERROR("NotSupported"), NULL, NULL,
-                                 "No block device of this machine takes a bound on its use (io.max).");
-        return r < 0 ? r : reply_set(link, s, notice);
+        if (r == -ENODEV) {
+                r = api_error(link, API_ERROR("NotSupported"), NULL, NULL,
+                              "No block device of this machine takes a bound on its use (io.max).");
+                return r < 0 ? r : 1;
+        }
+        return r;
+}
+
+/* Whether rules can be added to what a session may reach: all of them, or none. 1: refused, and answered. */
+static int check_allow(VarlinkLink *link, const Session *s, const NetworkList *rules) {
+        int r;
+
+        if (!s->network)
+                r = api_error(link, API_ERROR("NotSupported"), NULL, NULL,
+                              "Session '%s' has no network: its environment '%s' has no allow list (\"network\" in "
+                              "the configuration, which may be empty).",
+                              s->name ?: s->id, s->environment->name);
+        else if (rules->n_rules > NETWORK_RULES_MAX - s->network->policy.granted.n_rules)
+                r = api_error(link, API_ERROR("LimitExceeded"), "limit", "network",
+                              "At most %u rules can be added to what a session may reach; this one has %zu of them.",
+                              NETWORK_RULES_MAX, s->network->policy.granted.n_rules);
+        else
+                return 0;
+        return r < 0 ? r : 1;
+}
+
+static int check_set(VarlinkLink *link, const Session *s, const SetParameters *p, unsigned features) {
+        const CgroupTree *t = s->manager->cgroups;
+        int r;
+
+        if (features == 0 && p->allow.n_rules == 0)
+                r = varlink_error_invalid(link, p->rules ? "allow" : "memory_mb",
+                                          "Set needs at least one of memory_mb, cpus, cpu_weight, processes, "
+                                          "io_read_mbps, io_write_mbps, or a rule to allow.");
+        else if (features != 0 && (!s->cgroup || !cgroup_tree_has(t, features)))
+                r = refuse_features(link, s->cgroup ? features & ~cgroup_tree_features(t) : features);
+        else
+                return p->allow.n_rules > 0 ? check_allow(link, s, &p->allow) : 0;
+        return r < 0 ? r : 1;
+}
+
+static int authorize_set(VarlinkLink *link, Manager *m, const SetParameters *p) {
+        int r = 0;
+
+        if (p->exceed)
+                r = api_authorize(link, m, POLICY_EXCEED_LIMITS, "go beyond the configured limits",
+                                  p->whose.interactive);
+        if (r == 0 && p->allow.n_rules > 0)
+                r = api_authorize(link, m, POLICY_ALLOW_NETWORK, "let a session reach more of the network",
+                                  p->whose.interactive);
+        return r;
 }
 
 int vl_method_set(VarlinkLink *link, json_object *parameters, VarlinkFlags flags, void *userdata) {
-        SetParameters p = { .io_read_mbps = -1, .io_write_mbps = -1 };
+        _cleanup_(set_parameters_done) SetParameters p = { .io_read_mbps = -1, .io_write_mbps = -1 };
+        _cleanup_free_ char *notice = NULL;
         Manager *m = userdata;
         LimitsRequest ask;
-        unsigned features;
         Session *s;
         int r;
 
         r = api_dispatch(link, parameters, set_table, &p);
+        if (r == 0)
+                r = api_network_list(link, "allow", p.rules, &p.allow);
         if (r == 0)
                 r = api_find_session(link, m, &p.whose, SESSION_VERB_SET, &s);
         if (r != 0)
                 return MIN(r, 0);
 
         ask = asked_limits(&p);
-        features = asked_features(&ask);
-        if (features == 0)
-                return varlink_error_invalid(link, "memory_mb",
-                                             "Set needs at least one of memory_mb, cpus, cpu_weight, processes, "
-                                             "io_read_mbps, io_write_mbps.");
-        if (!s->cgroup || !cgroup_tree_has(m->cgroups, features))
-                return refuse_features(link, s->cgroup ? features & ~cgroup_tree_features(m->cgroups) : features);
-        if (p.exceed)
-                r = api_authorize(link, m, POLICY_EXCEED_LIMITS, "go beyond the configured limits",
-                                  p.whose.interactive);
-        return r != 0 ? MIN(r, 0) : set_limits(link, s, &ask, p.exceed);
+        r = check_set(link, s, &p, asked_features(&ask));
+        if (r == 0)
+                r = authorize_set(link, m, &p);
+        /* Limits are what the kernel may refuse; so they come first. */
+        if (r == 0 && asked_features(&ask) != 0)
+                r = set_limits(link, s, &ask, p.exceed, &notice);
+        if (r == 0 && p.allow.n_rules > 0)
+                r = session_network_allow(s, &p.allow, varlink_link_peer(link)->uid);
+        if (r == 0)
+                r = reply_set(link, s, notice);
+        return MIN(r, 0);
 }

@@ -6,6 +6,7 @@
 #include "daemon/manager.h"
 #include "daemon/policy.h"
 #include "daemon/snapshot-result.h"
+#include "lib/network-rule.h"
 
 #define API_ERROR(name) "io.nixsandbox." name
 
@@ -15,6 +16,10 @@ int api_error(VarlinkLink *link, const char *error, const char *key, const char 
 
 /* Types the parameters by a table. 0: done; 1: refused, and answered; negative errno. */
 int api_dispatch(VarlinkLink *link, json_object *parameters, const JsonField *table, void *ret);
+
+/* An allow list of the network; rules is what a parameter is, NULL: it is not given. *ret is empty. 0; 1: refused, and
+ * answered; negative errno. */
+int api_network_list(VarlinkLink *link, const char *parameter, json_object *rules, NetworkList *ret);
 
 /* The parameters of all methods that name one session. */
 typedef struct SessionParameters {

@@ -19,6 +19,7 @@ static const JsonField run_table[] = {
         { "timeout_ms", JSON_KIND_UINT, offsetof(RunParameters, timeout_ms) },
         { "memory_mb", JSON_KIND_UINT, offsetof(RunParameters, memory_mb) },
         { "cpus", JSON_KIND_NUMBER, offsetof(RunParameters, cpus) },
+        { "network", JSON_KIND_ARRAY, offsetof(RunParameters, rules) },
         { "answer_after_ms", JSON_KIND_UINT, offsetof(RunParameters, answer_after_ms) },
         {},
 };
@@ -79,6 +80,24 @@ static int notice_project(Turn *t, const Manager *m, const RunParameters *p, con
                                has, p->project_mode, s->environment->name);
 }
 
+/* The same of the network. */
+static int notice_network(Turn *t, const RunParameters *p, const RunTarget *target) {
+        const Session *s = target->session;
+
+        if (!p->network)
+                return 0;
+        if (!s->network)
+                return p->network->n_rules == 0 ? 0
+                                                : turn_add_notice(t,
+                                                                  "The environment '%s' has no network, whatever is "
+                                                                  "asked for.",
+                                                                  s->environment->name);
+        if (target->origin != SESSION_ORIGIN_RESUMED)
+                return 0;
+        return turn_add_notice(t, "What a session may reach is set when it is created; this one's network stays as "
+                                  "it is.");
+}
+
 static int run_start(VarlinkLink *link, const Manager *m, const RunParameters *p, const RunTarget *target,
                      bool stream) {
         _cleanup_(turn_freep) Turn *t = NULL;
@@ -107,6 +126,8 @@ static int run_start(VarlinkLink *link, const Manager *m, const RunParameters *p
         }
 
         r = notice_project(t, m, p, target);
+        if (r >= 0)
+                r = notice_network(t, p, target);
         if (r < 0)
                 return r;
 
@@ -139,6 +160,7 @@ int api_run(const RunCall *call, Manager *m) {
         _cleanup_(environment_set_unrefp) EnvironmentSet *set =
                         environment_set_ref(call->environments ?: environment_catalog_look(m->environments));
         _cleanup_(run_target_done) RunTarget target = {};
+        _cleanup_(network_list_done) NetworkList network = {};
         RunParameters p = { .answer_after_ms = UINT64_MAX, .call = call, .environments = environment_set_table(set) };
         VarlinkLink *link = call->link;
         int r;
@@ -146,6 +168,9 @@ int api_run(const RunCall *call, Manager *m) {
         r = api_dispatch(link, call->parameters, run_table, &p);
         if (r == 0)
                 r = run_check(link, &p);
+        if (r == 0)
+                r = api_network_list(link, "network", p.rules, &network);
+        p.network = p.rules ? &network : NULL;
         if (r == 0)
                 r = run_find_target(link, m, &p, &target);
         if (r != 0)

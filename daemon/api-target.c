@@ -215,6 +215,7 @@ static int run_in_new_session(VarlinkLink *link, Manager *m, const RunParameters
                                                                          p->project_mode),
                                         .environment = choice.environment,
                                         .limits = limits,
+                                        .network = p->network,
                         },
                         &ret->session);
         if (r >= 0 && ret->restore) {

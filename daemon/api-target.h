@@ -11,6 +11,8 @@ typedef struct RunParameters {
         const char *environment, *interpreter, *session, *project, *project_mode, *tag;
         uint64_t timeout_ms, memory_mb, answer_after_ms;
         double cpus;
+        json_object *rules;         /* of "network" */
+        const NetworkList *network; /* they; NULL: not asked */
         const RunCall *call; /* to be looked at again later */
         /* Those of all, or with the caller's; the same as long as the call is looked at. */
         const EnvironmentTable *environments;

@@ -10,6 +10,7 @@
 
 #include "daemon/api-private.h"
 #include "daemon/idl.h"
+#include "lib/network-list-json.h"
 #include "lib/version.h"
 
 /* Connections of all users together; each user is held to user.max_connections of the configuration. */
@@ -120,6 +121,38 @@ int api_dispatch(VarlinkLink *link, json_object *parameters, const JsonField *ta
                 return -ENOMEM;
         }
         (void) varlink_error_invalid(link, field ?: "parameters", message);
+        return 1;
+}
+
+/* Names of sets are the configuration's: what is in them is not for callers to know, or to rely on. */
+static bool names_a_set(json_object *rules) {
+        for (size_t i = 0; i < json_object_array_length(rules) && i < NETWORK_RULES_MAX; i++) {
+                json_object *item = json_object_array_get_idx(rules, i);
+                const char *text = json_object_is_type(item, json_type_string) ? json_object_get_string(item) : "";
+
+                if (text[text[0] == '!'] == '@')
+                        return true;
+        }
+        return false;
+}
+
+int api_network_list(VarlinkLink *link, const char *parameter, json_object *rules, NetworkList *ret) {
+        _cleanup_free_ char *why = NULL, *message = NULL;
+
+        if (!rules)
+                return 0;
+        if (names_a_set(rules)) {
+                (void) varlink_error_invalid(link, parameter,
+                                             "Sets of rules (@NAME) are for the configuration only. Name the hosts.");
+                return 1;
+        }
+        if (network_list_from_json(rules, ret, &why) >= 0)
+                return 0;
+        if (!why || asprintf(&message, "%s%s", parameter, why) < 0) {
+                message = NULL;
+                return -ENOMEM;
+        }
+        (void) varlink_error_invalid(link, parameter, message);
         return 1;
 }
 

@@ -8,6 +8,7 @@ static const char *const action_names[_POLICY_ACTION_MAX] = {
         [POLICY_LIST_OTHERS] = "io.nixsandbox.list-others",
         [POLICY_MANAGE_OTHERS] = "io.nixsandbox.manage-others",
         [POLICY_EXCEED_LIMITS] = "io.nixsandbox.exceed-limits",
+        [POLICY_ALLOW_NETWORK] = "io.nixsandbox.allow-network",
         [POLICY_MANAGE_SYSTEM] = "io.nixsandbox.manage-system",
 };
 

@@ -17,6 +17,7 @@ typedef enum PolicyAction {
         POLICY_LIST_OTHERS,   /* see sessions of other users */
         POLICY_MANAGE_OTHERS, /* end, freeze, interrupt, change them */
         POLICY_EXCEED_LIMITS, /* set limits beyond the configured maxima */
+        POLICY_ALLOW_NETWORK, /* let a session reach more than its environment allows */
         POLICY_MANAGE_SYSTEM, /* what concerns the whole service */
         _POLICY_ACTION_MAX,
         _POLICY_ACTION_INVALID = -EINVAL,

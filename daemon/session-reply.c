@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "daemon/manager.h"
+#include "daemon/session-network.h"
 
 /*
  * What is frozen uses no CPU and starts nothing, and its memory changes only as the kernel reclaims it: so long
@@ -96,6 +97,54 @@ static void write_limits(JsonWriter *w, const Session *s) {
         json_write_number(w, "timeout_seconds", (double) l->timeout_usec / USEC_PER_SEC);
 }
 
+/* What is not known, or not there, is null. */
+static void write_rules(JsonWriter *w, const char *key, const NetworkList *l) {
+        char text[NETWORK_RULE_SIZE];
+
+        if (!l) {
+                json_write_null(w, key);
+                return;
+        }
+        json_write_array(w, key);
+        for (size_t i = 0; i < l->n_rules; i++)
+                json_write_string(w, NULL, network_rule_format(l->rules + i, text));
+        json_write_array_end(w);
+}
+
+static void write_network_usage(JsonWriter *w, const NetworkUsage *u) {
+        json_write_uint(w, "connections_open", u->connections_open);
+        json_write_uint(w, "connections", u->connections);
+        json_write_uint(w, "refused", u->refused);
+        json_write_uint(w, "failed", u->failed);
+        json_write_uint(w, "bytes_in", u->bytes_in);
+        json_write_uint(w, "bytes_out", u->bytes_out);
+}
+
+/* As in the configuration: no bound is 0. */
+static void write_network_limits(JsonWriter *w, const NetworkLimits *l) {
+        json_write_uint(w, "connections_max", l->connections);
+        json_write_number(w, "rate_mbps", l->bytes_per_second == UINT64_MAX ? 0 : (double) l->bytes_per_second / MIB);
+        json_write_number(w, "transfer_mb", l->bytes == UINT64_MAX ? 0 : (double) l->bytes / MIB);
+        json_write_number(w, "idle_seconds", (double) l->idle_usec / USEC_PER_SEC);
+        json_write_number(w, "total_seconds", (double) l->total_usec / USEC_PER_SEC);
+}
+
+/* The lists may be long: they are for who looks at one session. */
+static void write_network(JsonWriter *w, const SessionNetwork *n, bool lists) {
+        if (!n) {
+                json_write_null(w, "network");
+                return;
+        }
+
+        json_write_object(w, "network");
+        write_rules(w, "allow", lists ? &n->policy.environment : NULL);
+        write_rules(w, "narrowed", lists && n->policy.narrowed ? &n->policy.caller : NULL);
+        write_rules(w, "granted", lists ? &n->policy.granted : NULL);
+        write_network_usage(w, &n->usage);
+        write_network_limits(w, &n->limits);
+        json_write_object_end(w);
+}
+
 static void write_environment(JsonWriter *w, const Environment *e) {
         json_write_string(w, "environment", e->name);
         json_write_array(w, "interpreters");
@@ -134,5 +183,6 @@ void session_reply_write(Session *s, bool details, JsonWriter *w, const char *ke
         write_frozen(w, s);
         json_write_string(w, "cgroup", s->cgroup ? cgroup_path(s->cgroup) : NULL);
         write_limits(w, s);
+        write_network(w, s->network, details);
         json_write_object_end(w);
 }
