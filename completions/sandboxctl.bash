@@ -28,7 +28,7 @@ _sandboxctl_value() {
         --socket) COMPREPLY=($(compgen -f -- "$cur")) ;;
         -H | --host) COMPREPLY=($(compgen -A hostname -- "$cur")) ;;
         --user) COMPREPLY=($(compgen -u -- "$cur")) ;;
-        --timeout | --memory | --cpus | --snapshot | --lines | --expect | -d | -n) ;;
+        --timeout | --memory | --cpus | --network | --allow | --snapshot | --lines | --expect | -d | -n) ;;
         --file) COMPREPLY=($(compgen -f -- "$cur")) ;;
         --project-mode) COMPREPLY=($(compgen -W "none read-only read-write" -- "$cur")) ;;
         --pictures | --project) COMPREPLY=($(compgen -d -- "$cur")) ;;
@@ -75,8 +75,9 @@ _sandboxctl() {
                 fi
                 return
                 ;;
-        run) options="-e --env -i --interpreter -s --session --timeout --memory --cpus --pictures --project --project-mode" ;;
-        list | show | stats | set) options=-a ;;
+        run) options="-e --env -i --interpreter -s --session --timeout --memory --cpus --network --pictures --project --project-mode" ;;
+        list | show | stats) options=-a ;;
+        set) options="-a -x --allow" ;;
         history) options="-a --replay" ;;
         vars) options="-i --interpreter" ;;
         top) options="-a -b -d -n" ;;

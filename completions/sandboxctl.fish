@@ -79,6 +79,7 @@ complete -c sandboxctl -n '__sandboxctl_verb_is run' -s s -l session -x -a '(__s
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -l timeout -x -d 'Seconds for the turn'
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -l memory -x -d 'Memory limit in MB'
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -l cpus -x -d 'CPU limit'
+complete -c sandboxctl -n '__sandboxctl_verb_is run' -l network -x -d 'What alone it may reach'
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -l project -x -a '(__fish_complete_directories)' -d 'What to mount at /project'
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -l project-mode -x -a 'none read-only read-write' -d 'How it is mounted'
 complete -c sandboxctl -n '__sandboxctl_verb_is run' -l pictures -x -a '(__fish_complete_directories)' -d 'Where to write pictures'
@@ -91,6 +92,7 @@ complete -c sandboxctl -n "__sandboxctl_verb_is $several" -l all -d 'All session
 complete -c sandboxctl -n "__sandboxctl_verb_is $several" -l user -x -a '(__fish_complete_users)' -d 'Sessions of a user'
 complete -c sandboxctl -n "__sandboxctl_verb_is $several" -s y -l yes -d 'Do not ask'
 complete -c sandboxctl -n '__sandboxctl_verb_is set' -a 'memory= cpus= processes= cpu-weight= io-read= io-write=' -d Limit
+complete -c sandboxctl -n '__sandboxctl_verb_is set' -l allow -x -d 'What it may reach besides'
 complete -c sandboxctl -n '__sandboxctl_verb_is top' -s b -d 'Without a screen'
 complete -c sandboxctl -n '__sandboxctl_verb_is top' -s d -x -d 'Seconds between updates'
 complete -c sandboxctl -n '__sandboxctl_verb_is top' -s n -x -d 'Number of updates'

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "ctl/die.h"
+#include "lib/text.h"
 
 void no_arguments(int argc, char *argv[]) {
         if (argc > 1)
@@ -28,4 +29,19 @@ unsigned take_flags(int *argc, char *argv[], const char *letters) {
         memmove(argv + 1, argv + optind, (size_t) (*argc - optind + 1) * sizeof(*argv)); /* with its NULL */
         *argc -= optind - 1;
         return flags;
+}
+
+json_object *parse_rules(const char *verb, const char *text) {
+        json_object *array = must_alloc(json_object_new_array());
+        _cleanup_free_ char *copy = must_alloc(strdup(text));
+        char *state = NULL;
+
+        if (!utf8_is_valid(text, strlen(text), NULL))
+                die_usage("%s: the network rules are not valid UTF-8", verb);
+        if (streq(text, "none"))
+                return array;
+        for (char *rule = strtok_r(copy, ", ", &state); rule; rule = strtok_r(NULL, ", ", &state))
+                if (json_array_put_string(array, rule) < 0)
+                        die_oom();
+        return array;
 }

@@ -62,6 +62,12 @@ bool has_value(json_object *o, const char *key) {
         return get(o, key);
 }
 
+json_object *get_object(json_object *o, const char *key) {
+        json_object *value = get(o, key);
+
+        return json_object_is_type(value, json_type_object) ? value : NULL;
+}
+
 json_object *get_array(json_object *o, const char *key) {
         static json_object *empty;
         json_object *value = get(o, key);

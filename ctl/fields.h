@@ -18,4 +18,5 @@ uint64_t get_uint(json_object *o, const char *key);
 double get_number(json_object *o, const char *key);
 bool get_bool(json_object *o, const char *key);
 bool has_value(json_object *o, const char *key);
+json_object *get_object(json_object *o, const char *key); /* borrowed; NULL when it is missing */
 json_object *get_array(json_object *o, const char *key); /* borrowed; an empty one when it is missing */

@@ -10,6 +10,8 @@
 #include "ctl/table.h"
 #include "ctl/verbs.h"
 
+#define NETWORK_COLUMNS 40
+
 /* "python, bash, node", with those that are not installed marked. */
 static char *interpreter_list(json_object *e) {
         json_object *names = get_array(e, "interpreters"), *missing = get_array(e, "missing");
@@ -29,6 +31,13 @@ static char *interpreter_list(json_object *e) {
                 text = longer;
         }
         return text;
+}
+
+/* There may be many rules; all of a session's are shown by 'show'. */
+static void add_network(Table *t, const char *network) {
+        size_t n = text_fit(network, NETWORK_COLUMNS);
+
+        table_add(t, "%.*s%s", (int) n, network, network[n] ? "…" : "");
 }
 
 static void print_broken(json_object *list) {
@@ -74,7 +83,7 @@ int verb_envs(Context *c, int argc, char *argv[]) {
                 table_add(t, "%s", interpreters);
                 table_add(t, "%g s", get_number(e, "timeout_seconds"));
                 table_add(t, "%" PRIu64 " MB", get_uint(e, "memory_mb"));
-                table_add(t, "%s", get_string(e, "network", "-"));
+                add_network(t, get_string(e, "network", "-"));
                 table_add(t, "%s", get_string(e, "description", ""));
         }
         table_print(t, terminal_columns());

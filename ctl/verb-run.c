@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "ctl/arguments.h"
 #include "ctl/die.h"
 #include "ctl/format.h"
 #include "ctl/run-call.h"
@@ -23,6 +24,7 @@ typedef struct RunArguments {
         const char *project, *project_mode;
         uint64_t timeout_usec, memory_mb;
         double cpus;
+        const char *network; /* rules with commas; NULL: all that the environment allows */
         const char *code; /* "-": standard input */
 } RunArguments;
 
@@ -40,6 +42,7 @@ static RunArguments parse_arguments(int argc, char *argv[]) {
                 ARG_TIMEOUT = 0x100,
                 ARG_MEMORY,
                 ARG_CPUS,
+                ARG_NETWORK,
                 ARG_PICTURES,
                 ARG_PROJECT,
                 ARG_PROJECT_MODE,
@@ -51,6 +54,7 @@ static RunArguments parse_arguments(int argc, char *argv[]) {
                 { "timeout", required_argument, NULL, ARG_TIMEOUT },
                 { "memory", required_argument, NULL, ARG_MEMORY },
                 { "cpus", required_argument, NULL, ARG_CPUS },
+                { "network", required_argument, NULL, ARG_NETWORK },
                 { "pictures", required_argument, NULL, ARG_PICTURES },
                 { "project", required_argument, NULL, ARG_PROJECT },
                 { "project-mode", required_argument, NULL, ARG_PROJECT_MODE },
@@ -81,6 +85,9 @@ static RunArguments parse_arguments(int argc, char *argv[]) {
                         break;
                 case ARG_CPUS:
                         a.cpus = parse_cpus(optarg);
+                        break;
+                case ARG_NETWORK:
+                        a.network = optarg;
                         break;
                 case ARG_PICTURES:
                         a.pictures = optarg;
@@ -181,6 +188,8 @@ int verb_run(Context *c, int argc, char *argv[]) {
                 param_uint(p, "memory_mb", a.memory_mb);
         if (a.cpus > 0)
                 param_number(p, "cpus", a.cpus);
+        if (a.network && json_put_object(p, "network", parse_rules("run", a.network)) < 0)
+                die_oom();
 
         r = put_code(c, p, &a);
         if (r != 0) {

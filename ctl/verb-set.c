@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* set: other limits for a session that lives. What the daemon makes of them (it clamps) comes back as a notice. */
+/* set: other limits for a session that lives, and more that it may reach. What the daemon makes of them (it clamps)
+ * comes back as a notice. */
 
+#include <getopt.h>
 #include <stdio.h>
 
 #include "ctl/arguments.h"
@@ -101,28 +103,66 @@ static void print_notice(const char *notice) {
         }
 }
 
+typedef struct SetArguments {
+        bool others, exceed;
+        char **words; /* the session, then limits */
+        int n_words;
+} SetArguments;
+
+static SetArguments parse_arguments(int argc, char *argv[], json_object *wanted) {
+        static const struct option options[] = { { "allow", required_argument, NULL, 'A' }, {} };
+        SetArguments a = {};
+        json_object *rules;
+        int o;
+
+        optind = 0;
+        while ((o = getopt_long(argc, argv, "ax", options, NULL)) >= 0)
+                switch (o) {
+                case 'a':
+                        a.others = true;
+                        break;
+                case 'x':
+                        a.exceed = true;
+                        break;
+                case 'A':
+                        rules = parse_rules("set", optarg);
+                        if (json_object_array_length(rules) == 0)
+                                die_usage("set: --allow takes rules, as in pypi.example,*.files.example:443");
+                        if (json_put_object(wanted, "allow", rules) < 0)
+                                die_oom();
+                        break;
+                default:
+                        die_usage("set: bad option");
+                }
+
+        a.words = argv + optind;
+        a.n_words = argc - optind;
+        if (a.n_words < 1 || (a.n_words < 2 && !json_object_object_get_ex(wanted, "allow", NULL)))
+                die_usage("set: a session, and what is to change, as in memory=1G");
+        for (int i = 1; i < a.n_words; i++)
+                put_limit(wanted, a.words[i]);
+        return a;
+}
+
 int verb_set(Context *c, int argc, char *argv[]) {
-        unsigned flags = take_flags(&argc, argv, "ax");
         bool done;
         _cleanup_(varlink_reply_done) VarlinkReply reply = {};
         _cleanup_json_ json_object *wanted = params_new();
+        const SetArguments a = parse_arguments(argc, argv, wanted);
         json_object *p;
         int r;
 
-        if (argc < 3)
-                die_usage("set: a session, and what is to change, as in memory=1G");
-        for (int i = 2; i < argc; i++)
-                put_limit(wanted, argv[i]);
-
-        r = select_one(c, argv[1], flags & 1, &p);
+        r = select_one(c, a.words[0], a.others, &p);
         if (r != 0)
                 return r;
         json_object_object_foreach(wanted, key, value)
                 if (json_put_object(p, key, json_object_get(value)) < 0)
                         die_oom();
 
-        if (flags & 2)
+        if (a.exceed)
                 params_exceed(c, p);
+        else if (json_object_object_get_ex(wanted, "allow", NULL))
+                params_interactive(c, p);
 
         r = fetch(c, "io.nixsandbox.Set", p, &reply, &done);
         if (r == 0 && !done && get_string(reply.parameters, "notice", NULL))

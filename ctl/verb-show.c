@@ -166,6 +166,57 @@ static void show_io(json_object *s) {
         line_end(&l);
 }
 
+static void show_rules(json_object *network, const char *key, const char *name) {
+        json_object *rules = get_array(network, key);
+        Line l = { .name = name };
+
+        for (size_t i = 0; i < json_object_array_length(rules); i++)
+                line_add(&l, "%s", json_object_get_string(json_object_array_get_idx(rules, i)) ?: "-");
+        if (has_value(network, key) && json_object_array_length(rules) == 0)
+                line_add(&l, "nothing");
+        line_end(&l);
+}
+
+static void show_connections(json_object *n) {
+        Line l = { .name = "connections" };
+
+        line_add(&l, "%" PRIu64, get_uint(n, "connections"));
+        line_add(&l, "%" PRIu64 " open", get_uint(n, "connections_open"));
+        line_add(&l, "at most %" PRIu64, get_uint(n, "connections_max"));
+        line_add(&l, "%" PRIu64 " refused", get_uint(n, "refused"));
+        line_add(&l, "%" PRIu64 " failed", get_uint(n, "failed"));
+        line_add(&l, "each ends after %g s idle", get_number(n, "idle_seconds"));
+        line_add(&l, "after %g s at the latest", get_number(n, "total_seconds"));
+        line_end(&l);
+}
+
+static void show_traffic(json_object *n) {
+        Line l = { .name = "traffic" };
+
+        line_add(&l, "%s in", format_bytes(get_uint(n, "bytes_in")));
+        line_add(&l, "%s out", format_bytes(get_uint(n, "bytes_out")));
+        if (get_number(n, "transfer_mb") > 0)
+                line_add(&l, "at most %g MB", get_number(n, "transfer_mb"));
+        if (get_number(n, "rate_mbps") > 0)
+                line_add(&l, "at most %g MB/s", get_number(n, "rate_mbps"));
+        line_end(&l);
+}
+
+static void show_network(json_object *s) {
+        json_object *n = get_object(s, "network");
+
+        if (!n) {
+                show_text("network", "none");
+                return;
+        }
+        show_rules(n, "allow", "network");
+        show_rules(n, "narrowed", "narrowed to");
+        if (json_object_array_length(get_array(n, "granted")) > 0)
+                show_rules(n, "granted", "granted");
+        show_connections(n);
+        show_traffic(n);
+}
+
 static void show_session(const Context *c, json_object *s) {
         show_text("name", get_string(s, "name", "- (a run without a session)"));
         show_text("id", get_string(s, "id", "-"));
@@ -184,6 +235,7 @@ static void show_session(const Context *c, json_object *s) {
         show_memory(s);
         show_processes(s);
         show_io(s);
+        show_network(s);
         show_text("cgroup", get_string(s, "cgroup", "none"));
 }
 

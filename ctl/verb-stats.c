@@ -19,7 +19,9 @@ static void add_value(Table *t, json_object *s, const char *key, Formatter forma
         table_add(t, "%s", has_value(s, key) ? format(get_uint(s, key)) : "-");
 }
 
-static void add_row(Table *t, json_object *s) {
+static void add_row(Table *t, json_object *s, bool networks) {
+        json_object *network = get_object(s, "network");
+
         table_add(t, "%s", session_label(s));
         add_value(t, s, "cpu_usec", format_clock);
         add_value(t, s, "throttled_usec", format_clock);
@@ -33,6 +35,11 @@ static void add_row(Table *t, json_object *s) {
         add_value(t, s, "io_write_bytes", format_size);
         add_value(t, s, "turns", format_number);
         add_value(t, s, "turn_usec", format_clock);
+        if (!networks)
+                return;
+        add_value(t, network, "bytes_in", format_size);
+        add_value(t, network, "bytes_out", format_size);
+        add_value(t, network, "refused", format_number);
 }
 
 /* All of a session: a list leaves out what costs a read of a file for each. What has ended meanwhile stays as it
@@ -68,16 +75,27 @@ static json_object *chosen(Context *c, const Selection *s, json_object *sessions
         return o;
 }
 
+static bool any_network(json_object *sessions) {
+        for (size_t i = 0; i < json_object_array_length(sessions); i++)
+                if (get_object(json_object_array_get_idx(sessions, i), "network"))
+                        return true;
+        return false;
+}
+
 static void print_table(json_object *sessions) {
         static const char *const titles[] = { "SESSION", ">CPU",  ">THROTTLED", ">MEM",  ">PEAK",  ">LIMIT",
                                               ">OOM",    ">PROC", ">MAX",       ">READ", ">WRITE", ">TURNS",
                                               ">TIME" };
+        static const char *const network_titles[] = { ">NET IN", ">NET OUT", ">REFUSED" };
         _cleanup_(table_freep) Table *t = table_new();
+        bool networks = any_network(sessions);
 
         for (size_t i = 0; i < ELEMENTSOF(titles); i++)
                 table_column(t, titles[i]);
+        for (size_t i = 0; networks && i < ELEMENTSOF(network_titles); i++)
+                table_column(t, network_titles[i]);
         for (size_t i = 0; i < json_object_array_length(sessions); i++)
-                add_row(t, json_object_array_get_idx(sessions, i));
+                add_row(t, json_object_array_get_idx(sessions, i), networks);
         table_print(t, terminal_columns());
 }
 

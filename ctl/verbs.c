@@ -6,14 +6,16 @@
 
 const Verb verbs[] = {
         { "run",
-          "[-e ENV] [-i INTERPRETER] [-s SESSION] [--timeout S] [--memory MB] [--cpus N] [--pictures DIR] (CODE | -)",
+          "[-e ENV] [-i INTERPRETER] [-s SESSION] [--timeout S] [--memory MB] [--cpus N] [--network RULES] "
+          "[--pictures DIR] (CODE | -)",
           "run code, in a session or in a sandbox of its own", verb_run },
         { "list", "[-a]", "your sessions, or everyone's", verb_list },
         { "top", "[-ab] [-d SECONDS] [-n N]", "the sessions as they change; h shows its keys", verb_top },
         { "show", "[-a] SESSION", "all about one session", verb_show },
         { "stats", "[-a] [SESSION...]", "what sessions have used of what they may", verb_stats },
-        { "set", "[-ax] SESSION LIMIT=VALUE...",
-          "change memory, cpus, processes, cpu-weight, io-read, io-write of a session", verb_set },
+        { "set", "[-ax] SESSION [LIMIT=VALUE...] [--allow RULES]",
+          "change memory, cpus, processes, cpu-weight, io-read, io-write of a session, or let it reach more hosts",
+          verb_set },
         { "kill", "[-y] (SESSION... | [-a] --all | --user USER [SESSION...])",
           "end sessions and everything in them", verb_kill },
         { "freeze", "[-y] (SESSION... | ...)", "stop sessions until they are thawed", verb_freeze },

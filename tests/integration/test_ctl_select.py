@@ -276,6 +276,40 @@ def test_stats(own):
     assert done.returncode == 1 and "No session matches 'x'" in done.stderr and "other" in done.stdout
 
 
+NETWORK = {"allow": ["pypi.example", "*.files.example:443"], "narrowed": None, "granted": [], "connections_open": 2, "connections": 17,
+           "refused": 3, "failed": 1, "bytes_in": 5 << 20, "bytes_out": 7 << 10, "connections_max": 64, "rate_mbps": 0, "transfer_mb": 0,
+           "idle_seconds": 60, "total_seconds": 3600}
+
+
+@pytest.mark.parametrize("network, lines, absent", [
+    (None, ["network: none"], ["narrowed", "granted", "connections", "traffic"]),
+    (NETWORK, ["network: pypi.example, *.files.example:443", "traffic: 5 MB in, 7 kB out",
+               "connections: 17, 2 open, at most 64, 3 refused, 1 failed, each ends after 60 s idle, after 3600 s at the latest"],
+     ["narrowed", "granted"]),
+    ({**NETWORK, "narrowed": ["pypi.example"], "granted": ["!a.example", "b.example"], "rate_mbps": 1.5, "transfer_mb": 100},
+     ["narrowed to: pypi.example", "granted: !a.example, b.example", "traffic: 5 MB in, 7 kB out, at most 100 MB, at most 1.5 MB/s"], []),
+    ({**NETWORK, "allow": [], "narrowed": []}, ["network: nothing", "narrowed to: nothing"], ["granted"]),
+    ({**NETWORK, "allow": ["a\x1b[31m.example"]}, ["network: a?[31m.example"], ["narrowed"])], ids=range(5))
+def test_network_of_a_session(programs, network, lines, absent):
+    with removed(public_directory()) as root:
+        client = Client(os.path.join(root, "socket"), programs)
+        record(client.sock, {"GetVersion": json.loads(VERSION[:-1])["parameters"], "Show": {"session": {**NEW, "network": network}}})
+        shown = [line.strip() for line in client.ctl("show", "dev").stdout.splitlines()]
+        assert [line for line in lines if line not in shown] == [], shown
+        assert [word for word in absent if any(line.startswith(word) for line in shown)] == [], shown
+
+
+def test_stats_of_networks(programs):
+    """Columns of their own where there is one."""
+    with removed(public_directory()) as root:
+        client = Client(os.path.join(root, "socket"), programs)
+        listed = [{**NEW, "network": None}, {**NEW, "name": "with", "network": {**NETWORK, "allow": None}}]
+        record(client.sock, {"GetVersion": json.loads(VERSION[:-1])["parameters"], "List": {"sessions": listed}})
+        lines = client.ctl("stats").stdout.splitlines()
+        assert lines[0].endswith("NET IN  NET OUT  REFUSED")
+        assert [line.split()[-3:] for line in lines[1:]] == [["-", "-", "-"], ["5M", "7K", "3"]]
+
+
 NEW = {"id": "a1", "name": "dev", "uid": 0, "state": "frozen", "frozen_by": 65534, "frozen_usec": 1700000000000000, "cpu_usec": 2500000,
        "throttled_usec": 1200000, "cpu_weight": 50, "cpus": 2.0, "memory_bytes": 1 << 24, "memory_peak_bytes": 1 << 25, "memory_mb": 64,
        "oom_kills": 3, "processes": 4, "processes_max": 9, "process_hits": 7, "io_read_bytes": 1 << 21, "io_write_bytes": 1 << 22,
@@ -316,12 +350,26 @@ def test_stats_of_what_has_ended_meanwhile(programs):
     (["memory=1G", "cpus=2", "processes=128"], {"memory_mb": 1024, "cpus": 2, "processes": 128}),
     (["memory=512"], {"memory_mb": 512}), (["memory=1.5G", "cpus=0.5"], {"memory_mb": 1536, "cpus": 0.5}),
     (["cpu-weight=50", "io-read=50M", "io-write=1.5MiB"], {"cpu_weight": 50, "io_read_mbps": 50, "io_write_mbps": 1.5}),
-    (["io-read=max", "io-write=0"], {"io_read_mbps": 0, "io_write_mbps": 0})], ids=str)
+    (["io-read=max", "io-write=0"], {"io_read_mbps": 0, "io_write_mbps": 0}),
+    (["--allow", "a.example"], {"allow": ["a.example"]}),
+    (["--allow=*.a.example:22, !b.a.example,", "cpus=1"], {"allow": ["*.a.example:22", "!b.a.example"], "cpus": 1})], ids=str)
 def test_set(programs, args, expected):
     done, calls = parameters_of(programs, ["set", "dev", *args], "Set")
     assert done.returncode == 0 and done.stdout == "" and len(calls) == 1
     assert calls[0].pop("session") == "dev" and calls[0].pop("project")
     assert calls[0] == expected
+
+
+@pytest.mark.parametrize("rules, sent", [
+    ("a.example", ["a.example"]), ("a.example,*.b.example:22", ["a.example", "*.b.example:22"]), ("", []), ("none", []),
+    ("*", ["*"]), ("bücher.example", ["bücher.example"])])
+def test_run_with_a_network(programs, rules, sent):
+    calls = parameters_of(programs, ["run", "--network", rules, "x"], "Run")[1]
+    assert [c["network"] for c in calls] == [sent]
+
+
+def test_run_without_saying(programs):
+    assert ["network" in c for c in parameters_of(programs, ["run", "x"], "Run")[1]] == [False]
 
 
 def test_set_of_a_session(own):
@@ -366,6 +414,7 @@ def test_notice_of_set(programs):
 @pytest.mark.parametrize("args", [
     [], ["x"], ["x", "memory"], ["x", "memory="], ["x", "memory=0"], ["x", "memory=1K"], ["x", "memory=-1"], ["x", "memory=99999999999T"],
     ["x", "cpus=0"], ["x", "cpus=nan"], ["x", "cpus="], ["x", "cpus=1e3"], ["x", "processes=1.5"], ["x", "processes=0"], ["x", "cpu-weight=x"],
+    ["x", "--allow"], ["x", "--allow", ""], ["x", "--allow", "none"], ["x", "--allow", ","], ["--allow", "a.example"],
     ["x", "io-read=fast"], ["x", "=1"], ["x", "colour=blue"], ["x", "mem=1G"], ["x", "memory=1G", "memory=2G"], ["-z", "x", "cpus=1"]], ids=" ".join)
 def test_set_usage(daemon, args):
     done = daemon.ctl("set", *args)
