@@ -197,10 +197,9 @@ static int start_and_connect(const DaemonAddress *address, VarlinkClient **ret, 
                             address->private_dir, address->private_socket);
 }
 
-int daemon_connect(const DaemonAddress *address, VarlinkClient **ret, char **reterr_why) {
+/* Without a text in *reterr_why: nobody is there, and one may be started. */
+static int connect_running(const DaemonAddress *address, VarlinkClient **ret, char **reterr_why) {
         int r;
-
-        *reterr_why = NULL;
 
         r = connect_once(address->socket, ret, reterr_why);
         if (r >= 0 || *reterr_why)
@@ -215,9 +214,26 @@ int daemon_connect(const DaemonAddress *address, VarlinkClient **ret, char **ret
                                     "No sandboxd answers on '%s' (%s): start it, or leave NIX_SANDBOX_SOCKET "
                                     "unset to get a private one.", address->socket, strerror(-r));
 
-        r = connect_once(address->private_socket, ret, reterr_why);
+        return connect_once(address->private_socket, ret, reterr_why);
+}
+
+int daemon_connect_running(const DaemonAddress *address, VarlinkClient **ret, char **reterr_why) {
+        int r;
+
+        *reterr_why = NULL;
+        r = connect_running(address, ret, reterr_why);
         if (r >= 0 || *reterr_why)
                 return r;
+        return text_explain(r, reterr_why, "No sandboxd answers on '%s' or '%s' (%s).", address->socket,
+                            address->private_socket, strerror(-r));
+}
 
+int daemon_connect(const DaemonAddress *address, VarlinkClient **ret, char **reterr_why) {
+        int r;
+
+        *reterr_why = NULL;
+        r = connect_running(address, ret, reterr_why);
+        if (r >= 0 || *reterr_why)
+                return r;
         return start_and_connect(address, ret, reterr_why);
 }

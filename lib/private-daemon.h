@@ -21,6 +21,9 @@
  */
 int daemon_connect(const DaemonAddress *address, VarlinkClient **ret, char **reterr_why);
 
+/* The same, but starts none. */
+int daemon_connect_running(const DaemonAddress *address, VarlinkClient **ret, char **reterr_why);
+
 /* Asks a daemon for its version: whether both sides understand each other. socket is only for the text.
  * -ECONNRESET without a text: it hung up. */
 int daemon_negotiate(VarlinkClient *c, const char *socket, uint64_t timeout_usec, char **reterr_why);

@@ -12,12 +12,15 @@
 #include "must.h"
 #include "render.h"
 #include "resume.h"
+#include "tools-list.h"
 
 /* The first progress comes early, to show that the call is alive; then the gaps double up to this. */
 #define PROGRESS_FIRST_USEC (1 * USEC_PER_SEC)
 #define PROGRESS_GAP_MAX_USEC (10 * USEC_PER_SEC)
 /* How long after it should have answered early the daemon is given up. */
 #define DEADLINE_USEC (TOOL_ANSWER_AFTER_MSEC * USEC_PER_MSEC + 20 * USEC_PER_SEC)
+/* How long an editor waits for its list of tools. */
+#define LIST_USEC (500 * USEC_PER_MSEC)
 /* No progress within this of the early answer: some clients complain when both arrive in one piece. */
 #define PROGRESS_QUIET_USEC (TOOL_ANSWER_AFTER_MSEC * USEC_PER_MSEC - 2 * USEC_PER_SEC)
 
@@ -29,6 +32,7 @@ struct Call {
         json_object *token;             /* NULL: no progress is wanted */
         McpEra era;
         ToolCall tool;
+        bool is_list;                   /* the answer is a list of tools, whatever the daemon says */
         VarlinkClient *client;          /* NULL: waiting for a connection */
         bool retried;
         Resume resume;
@@ -109,45 +113,23 @@ static void finish(Calls *c, Call *call, Rendering *r) {
         remove_call(c, call);
 }
 
+/* environments: the daemon's, or NULL. */
+static void finish_list(Calls *c, Call *call, json_object *environments) {
+        _cleanup_free_ char *tools = tools_list_text(environments);
+
+        mcp_tools_append(&c->output->queue, call->era, call->id, tools);
+        remove_call(c, call);
+}
+
 static void fail(Calls *c, Call *call, const char *sentence) {
         Rendering r = {};
 
+        if (call->is_list) {
+                finish_list(c, call, /* environments= */ NULL);
+                return;
+        }
         render_failure(sentence, &r);
         finish(c, call, &r);
-}
-
-/* What a lost connection means depends on what was asked over it. */
-static const char *lost_sentence(const Call *call) {
-        switch (call->tool.action) {
-        case TOOL_RUN:
-                return "sandboxd went away while the code ran, so its output and exit code are unknown, and "
-                       "it was not run again. The session's state may be lost: check it before you go on "
-                       "(the session tool's action list shows what is there).";
-
-        case TOOL_INTERRUPT:
-        case TOOL_ROLLBACK:
-        case TOOL_KILL:
-        case TOOL_RESET:
-        case TOOL_RESTORE:
-                return "sandboxd went away before it answered, so the session may or may not have been "
-                       "changed. The session tool's action list shows what is there; then try again.";
-
-        case TOOL_LIST:
-        case TOOL_ENVIRONMENTS:
-        case TOOL_HISTORY:
-        case TOOL_WAIT:
-        case TOOL_SAVE:
-        case TOOL_SNAPSHOTS:
-        case TOOL_VARIABLES:
-                return "sandboxd went away before it answered, again and again. Try again; if it stays so, its "
-                       "log says why.";
-
-        case _TOOL_ACTION_MAX:
-        case _TOOL_ACTION_INVALID:
-                break;
-        }
-        assert(false);
-        return NULL;
 }
 
 /* Puts a call back to where it waits for a connection, once. */
@@ -170,15 +152,16 @@ static void send_call(Calls *c, Call *call, VarlinkClient *client) {
                 fail(c, call, "The code is too long for one call. Split it, or put its data into a file.");
         else if (r < 0 && !retry(call))
                 fail(c, call, "sandboxd closes its connections at once; its log says why.");
-        else if (call->client)
+        else if (call->client && !call->is_list)
                 call->deadline = now_monotonic() + DEADLINE_USEC;
 }
 
-static Call *first_waiting(const Calls *c) {
+/* The first one that waits for a connection; of lists only, or of all. */
+static Call *first_waiting(const Calls *c, bool lists) {
         uint64_t now = now_monotonic();
         Call *call = c->first;
 
-        while (call && (call->client || call->resume.retry_at > now))
+        while (call && (call->client || call->resume.retry_at > now || (lists && !call->is_list)))
                 call = call->next;
         return call;
 }
@@ -192,35 +175,36 @@ static bool call_lost(Call *call) {
         return true;
 }
 
-/* Those that had a connection once go on trying for a while. */
-static void fail_waiting(Calls *c, const char *why) {
+/* Those that had a connection once go on trying for a while. For a list no daemon is started: then only lists fail. */
+static void fail_waiting(Calls *c, const char *why, bool lists) {
         Call *call;
 
-        while ((call = first_waiting(c)))
+        while ((call = first_waiting(c, lists)))
                 if (call->resume.until == 0)
                         fail(c, call, why);
                 else if (!call_lost(call))
-                        fail(c, call, lost_sentence(call));
+                        fail(c, call, tool_call_lost(&call->tool));
 }
 
 /* Gives connections to the calls that wait, and makes one more where there are too few. */
 static void assign_connections(Calls *c) {
         Call *call;
 
-        while ((call = first_waiting(c))) {
+        while ((call = first_waiting(c, /* lists= */ false))) {
                 VarlinkClient *client = connections_take(c->connections);
 
                 call->resume.retry_at = 0;
                 if (client)
                         send_call(c, call, client);
-                else if (connections_start(c->connections) < 0)
-                        fail_waiting(c, "The system has no resources left for a connection to sandboxd.");
+                else if (connections_start(c->connections, !call->is_list) < 0)
+                        fail_waiting(c, "The system has no resources left for a connection to sandboxd.",
+                                     /* lists= */ false);
                 else
                         return;
         }
 }
 
-void calls_add(Calls *c, json_object *id, McpEra era, json_object *token, ToolCall *tool) {
+static void add(Calls *c, json_object *id, McpEra era, json_object *token, ToolCall *tool, bool is_list) {
         Call *call = must_alloc(malloc(sizeof(*call))), **p = &c->first;
         uint64_t now = now_monotonic();
 
@@ -229,10 +213,11 @@ void calls_add(Calls *c, json_object *id, McpEra era, json_object *token, ToolCa
                 .token = json_object_get(token),
                 .era = era,
                 .tool = *tool,
+                .is_list = is_list,
                 .started = now,
                 .progress_gap = PROGRESS_FIRST_USEC,
                 .progress_at = token ? now + PROGRESS_FIRST_USEC : USEC_INFINITY,
-                .deadline = USEC_INFINITY,
+                .deadline = is_list ? now + LIST_USEC : USEC_INFINITY,
         };
         *tool = (ToolCall) {};
         resume_init(&call->resume, &call->tool);
@@ -242,6 +227,30 @@ void calls_add(Calls *c, json_object *id, McpEra era, json_object *token, ToolCa
         *p = call;
         c->n++;
         assign_connections(c);
+}
+
+void calls_add(Calls *c, json_object *id, McpEra era, json_object *token, ToolCall *tool) {
+        add(c, id, era, token, tool, /* is_list= */ false);
+}
+
+void calls_add_list(Calls *c, json_object *id, McpEra era) {
+        ToolCall tool = {
+                .action = TOOL_ENVIRONMENTS,
+                .method = "io.nixsandbox.Environments",
+                .parameters = must_alloc(json_object_new_object()),
+        };
+
+        add(c, id, era, /* token= */ NULL, &tool, /* is_list= */ true);
+}
+
+void calls_finish_lists(Calls *c) {
+        Call *next;
+
+        for (Call *call = c->first; call; call = next) {
+                next = call->next;
+                if (call->is_list)
+                        finish_list(c, call, /* environments= */ NULL);
+        }
 }
 
 void calls_cancel(Calls *c, json_object *id) {
@@ -275,9 +284,9 @@ static void take_new_connection(Calls *c) {
 
         r = connections_finish(c->connections, &client, &why);
         if (r < 0)
-                fail_waiting(c, why);
-        else if (r > 0 && first_waiting(c))
-                send_call(c, first_waiting(c), client);
+                fail_waiting(c, why, /* lists= */ !connections_started_daemon(c->connections));
+        else if (r > 0 && first_waiting(c, /* lists= */ false))
+                send_call(c, first_waiting(c, /* lists= */ false), client);
         else if (r > 0)
                 connections_put(c->connections, client);
 }
@@ -290,16 +299,20 @@ static void finish_reply(Calls *c, Call *call, VarlinkReply *reply) {
                 send_call(c, call, TAKE_PTR(call->client));
                 return;
         case RESUME_LOST:
-                fail(c, call, lost_sentence(call));
+                fail(c, call, tool_call_lost(&call->tool));
                 return;
         case RESUME_DONE:
                 break;
         }
 
-        render_reply(&call->tool, reply, &rendering);
         /* One that said more than was asked is not trusted with another call. */
         if (varlink_client_is_quiet(call->client))
                 connections_put(c->connections, TAKE_PTR(call->client));
+        if (call->is_list) {
+                finish_list(c, call, reply->error ? NULL : reply->parameters);
+                return;
+        }
+        render_reply(&call->tool, reply, &rendering);
         finish(c, call, &rendering);
 }
 
@@ -316,7 +329,7 @@ static void receive(Calls *c, Call *call) {
         }
         if (r < 0) {
                 if (!call_lost(call))
-                        fail(c, call, lost_sentence(call));
+                        fail(c, call, tool_call_lost(&call->tool));
                 return;
         }
 

@@ -30,6 +30,10 @@ bool calls_is_full(const Calls *c);
 
 /* Starts a call; takes what tool owns. id and token (may be NULL) are referenced. */
 void calls_add(Calls *c, json_object *id, McpEra era, json_object *token, ToolCall *tool);
+/* The same for tools/list: the daemon is asked what may be reached, if there is one and if it answers soon. */
+void calls_add_list(Calls *c, json_object *id, McpEra era);
+/* Answers those without the daemon, at the end. */
+void calls_finish_lists(Calls *c);
 /* An id that is not in flight is ignored: editors also cancel what has been answered. */
 void calls_cancel(Calls *c, json_object *id);
 

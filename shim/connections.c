@@ -23,6 +23,7 @@
 
 typedef struct Job {
         char *socket;
+        bool start_daemon;
         int fd;                         /* write end of the pipe */
         int result;
         VarlinkClient *client;
@@ -39,6 +40,7 @@ struct Connections {
         Idle idle[IDLE_MAX];            /* the longest idle first */
         size_t n_idle;
         int job_fd;                     /* read end; -EBADF: none is being made */
+        bool start_daemon;              /* the last job's */
 };
 
 static Job *job_free(Job *j) {
@@ -59,7 +61,8 @@ static void *job_run(void *userdata) {
 
         j->result = daemon_address_resolve(j->socket, &address);
         if (j->result >= 0)
-                j->result = daemon_connect(&address, &j->client, &j->why);
+                j->result = j->start_daemon ? daemon_connect(&address, &j->client, &j->why)
+                                            : daemon_connect_running(&address, &j->client, &j->why);
         else if (asprintf(&j->why, "There is no safe place for a private sandboxd's socket: %s",
                           strerror(-j->result)) < 0)
                 j->why = NULL;
@@ -136,7 +139,7 @@ uint64_t connections_deadline(const Connections *c) {
         return c->n_idle > 0 ? c->idle[0].since + IDLE_USEC : USEC_INFINITY;
 }
 
-int connections_start(Connections *c) {
+int connections_start(Connections *c, bool start_daemon) {
         _cleanup_(job_freep) Job *j = NULL;
         int fds[2], r;
 
@@ -146,7 +149,11 @@ int connections_start(Connections *c) {
                 return -errno;
 
         j = must_alloc(malloc(sizeof(*j)));
-        *j = (Job) { .fd = fds[1], .socket = c->socket ? must_alloc(strdup(c->socket)) : NULL };
+        *j = (Job) {
+                .fd = fds[1],
+                .socket = c->socket ? must_alloc(strdup(c->socket)) : NULL,
+                .start_daemon = start_daemon,
+        };
         r = job_start(j);
         if (r < 0) {
                 (void) safe_close(fds[0]);
@@ -155,7 +162,12 @@ int connections_start(Connections *c) {
 
         TAKE_PTR(j);
         c->job_fd = fds[0];
+        c->start_daemon = start_daemon;
         return 0;
+}
+
+bool connections_started_daemon(const Connections *c) {
+        return c->start_daemon;
 }
 
 int connections_fd(const Connections *c) {

@@ -26,8 +26,10 @@ void connections_expire(Connections *c, uint64_t now);
 /* When to do that next; USEC_INFINITY for never. */
 uint64_t connections_deadline(const Connections *c);
 
-/* Starts making one, unless that goes on already. */
-int connections_start(Connections *c);
+/* Starts making one, unless that goes on already; starts a private daemon for it only if start_daemon. */
+int connections_start(Connections *c, bool start_daemon);
+/* Whether the last one would have started a daemon. */
+bool connections_started_daemon(const Connections *c);
 /* Readable when it is made; -EBADF while none is being made (poll(2) ignores that). */
 int connections_fd(const Connections *c);
 /*

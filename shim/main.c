@@ -293,6 +293,7 @@ static int run(int protocol_fd, int signal_fd, const char *project) {
                 r = run_once(&server, &input, signal_fd, connections);
         while (r > 0);
 
+        calls_finish_lists(calls);
         output_drain(&output, DRAIN_USEC);
         return r;
 }

@@ -17,10 +17,12 @@
 #define META_SERVER "\"io.modelcontextprotocol/serverInfo\":" SERVER_INFO
 #define SERVER_INFO                                                                             \
         "{\"name\":\"nix-sandbox\",\"title\":\"Nix sandbox\",\"version\":\"" NIX_SANDBOX_VERSION "\"}"
-/* No listChanged: the list never changes, and clients then open no subscription. */
+/* No listChanged: the list changes with the daemon's configuration only, and clients then open no subscription. */
 #define CAPABILITIES "{\"tools\":{}}"
-/* What a cache may do with our constant answers: keep them for an hour, for everyone. */
+/* What a cache may do with our constant answers: keep them for an hour, for everyone. What tools may reach is another
+ * thing for each user. */
 #define CACHE_HINTS "\"ttlMs\":3600000,\"cacheScope\":\"public\""
+#define CACHE_HINTS_TOOLS "\"ttlMs\":300000,\"cacheScope\":\"private\""
 #define STATELESS_VERSION "2026-07-28"
 
 /* Newest first: the first one answers a version that we do not know. */
@@ -293,7 +295,7 @@ void mcp_tools_append(Buffer *b, McpEra era, json_object *id, const char *tools)
         put(b, ",\"result\":{\"tools\":");
         put(b, tools);
         if (era == MCP_ERA_STATELESS)
-                put(b, "," CACHE_HINTS);
+                put(b, "," CACHE_HINTS_TOOLS);
         put_result_end(b, era, /* meta= */ NULL);
 }
 

@@ -13,6 +13,7 @@
 
 #include "must.h"
 #include "server.h"
+#include "tools-list.h"
 
 static void refuse(Server *s, const McpMessage *m, int code, const char *message) {
         mcp_error_append(&s->output->queue, m->id, code, message, /* data= */ NULL);
@@ -71,6 +72,19 @@ static void start_tool_call(Server *s, const McpMessage *m) {
                 answer_tool_call(s, m);
 }
 
+/* Where no call can be made, the daemon is not asked. */
+static void answer_tools_list(Server *s, const McpMessage *m) {
+        _cleanup_free_ char *tools = NULL;
+
+        if (calls_has(s->calls, m->id))
+                refuse(s, m, MCP_INVALID_REQUEST, "A request with this id is running");
+        else if (calls_is_full(s->calls)) {
+                tools = tools_list_text(/* environments= */ NULL);
+                mcp_tools_append(&s->output->queue, m->era, m->id, tools);
+        } else
+                calls_add_list(s->calls, m->id, m->era);
+}
+
 static void answer_handshake_era(Server *s, const McpMessage *m) {
         Buffer *out = &s->output->queue;
 
@@ -83,7 +97,7 @@ static void answer_handshake_era(Server *s, const McpMessage *m) {
                 refuse(s, m, MCP_INVALID_PARAMS, "Send initialize first, or the protocol version as "
                        "params._meta io.modelcontextprotocol/protocolVersion");
         else if (streq(m->method, "tools/list"))
-                mcp_tools_append(out, m->era, m->id, tools_list);
+                answer_tools_list(s, m);
         else if (streq(m->method, "tools/call"))
                 start_tool_call(s, m);
         else
@@ -96,7 +110,7 @@ static void answer_stateless_era(Server *s, const McpMessage *m) {
         if (streq(m->method, "server/discover"))
                 mcp_discover_append(out, m->id, tools_instructions);
         else if (streq(m->method, "tools/list"))
-                mcp_tools_append(out, m->era, m->id, tools_list);
+                answer_tools_list(s, m);
         else if (streq(m->method, "tools/call"))
                 start_tool_call(s, m);
         else if (streq(m->method, "subscriptions/listen"))

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * Schemas are flat objects of scalars, because editors drop or stringify anything richer. Arguments are
- * checked here only for what the daemon cannot know (which tool, which member, which type); names and limits
- * are its business, and its sentences reach the model as they are.
+ * Arguments are checked here only for what the daemon cannot know (which tool, which member, which type); names and
+ * limits are its business, and its sentences reach the model as they are.
  */
 
 #include <errno.h>
@@ -16,65 +15,6 @@
 
 #define TIMEOUT_MAX_SEC (24 * 3600)
 #define STEPS_MAX 1000 /* what sandboxd takes */
-
-const char tools_instructions[] =
-        "Runs code in sandboxes: no network, the project directory read-only at /project, files in "
-        "/workspace. Environments: python, shell, node, default (all three in one sandbox); the session "
-        "tool's action \"environments\" lists all of them. A run without a session starts clean and leaves "
-        "nothing behind. Give a session name to keep variables, imports, the working directory and files "
-        "from one run to the next; python, shell and node runs of one session share its /workspace. A run "
-        "that takes longer than 50 s is answered early: go on with the session tool's action \"wait\".";
-
-/* Written as JSON that is readable here: one member a line, double quotes as \". */
-const char tools_list[] =
-        "[{\"name\":\"run\",\"title\":\"Run code in a sandbox\","
-        "\"description\":\"Run code in a sandbox and get its output, exit code and errors as text. There "
-        "is no network; the project directory is read-only at /project; write files to /workspace, the "
-        "working directory. The value of a last expression is shown in python and node. Without session "
-        "the sandbox is new and thrown away afterwards. With session, variables, functions, imports, the "
-        "working directory and files are still there in the next run with that name. A session belongs to "
-        "this project and is paused while unused. When it has ended (after a day, or with the machine), the next "
-        "run with its name restores what was saved of it, and says what was not.\","
-        "\"inputSchema\":{\"type\":\"object\",\"properties\":{"
-        "\"code\":{\"type\":\"string\","
-        "\"description\":\"Source text for the environment's interpreter.\"},"
-        "\"env\":{\"type\":\"string\","
-        "\"description\":\"Interpreter or environment: python, shell, node, default, or the name of a "
-        "configured one. Left out: that of the session, else python.\"},"
-        "\"session\":{\"type\":\"string\","
-        "\"description\":\"Name of the session to keep state in: letters, digits, _ and -, at most 64. "
-        "Left out: a clean sandbox for this run only.\"},"
-        "\"timeout\":{\"type\":\"number\","
-        "\"description\":\"Seconds after which the code is interrupted (exit code 124; the session's state "
-        "is kept where possible). Default 30.\"}},"
-        "\"required\":[\"code\"]},"
-        "\"annotations\":{\"title\":\"Run code in a sandbox\",\"readOnlyHint\":false,"
-        "\"destructiveHint\":false,\"idempotentHint\":false,\"openWorldHint\":false}},"
-
-        "{\"name\":\"session\",\"title\":\"Manage sandbox sessions\","
-        "\"description\":\"Look at and control the sessions of the run tool. list: all sessions. "
-        "environments: what env can be. history: past runs of a session. wait: go on waiting for a run "
-        "that was answered early, and get its result. interrupt: stop the running code, keep the state. "
-        "rollback: take its Python back to an earlier checkpoint, if there is one; files stay. "
-        "kill: end the session; the next run with its name starts fresh. reset: the same, whether or not the "
-        "session exists. save: keep its state on disk now (this is also done by itself). snapshots: what is "
-        "kept. restore: make a session, called name or as before, from what was kept of session. "
-        "variables: what the session's interpreters hold; with name that variable in full.\","
-        "\"inputSchema\":{\"type\":\"object\",\"properties\":{"
-        "\"action\":{\"type\":\"string\","
-        "\"enum\":[\"list\",\"environments\",\"history\",\"wait\",\"interrupt\",\"rollback\",\"kill\",\"reset\","
-        "\"save\",\"snapshots\",\"restore\",\"variables\"],"
-        "\"description\":\"What to do.\"},"
-        "\"session\":{\"type\":\"string\","
-        "\"description\":\"Name or id of the session; needed for all actions but list, environments and "
-        "snapshots.\"},"
-        "\"name\":{\"type\":\"string\","
-        "\"description\":\"restore: name of the new session, if it is another. variables: the one to see in full.\"},"
-        "\"steps\":{\"type\":\"integer\","
-        "\"description\":\"rollback: how many checkpoints. Default 1.\"}},"
-        "\"required\":[\"action\"]},"
-        "\"annotations\":{\"title\":\"Manage sandbox sessions\",\"readOnlyHint\":false,"
-        "\"destructiveHint\":true,\"idempotentHint\":false,\"openWorldHint\":false}}]";
 
 typedef struct Arguments {
         JsonBytes code;
@@ -291,4 +231,37 @@ const char *tool_call_string(const ToolCall *t, const char *key) {
         json_object *v;
 
         return json_object_object_get_ex(t->parameters, key, &v) ? json_object_get_string(v) : NULL;
+}
+
+const char *tool_call_lost(const ToolCall *t) {
+        switch (t->action) {
+        case TOOL_RUN:
+                return "sandboxd went away while the code ran, so its output and exit code are unknown, and "
+                       "it was not run again. The session's state may be lost: check it before you go on "
+                       "(the session tool's action list shows what is there).";
+
+        case TOOL_INTERRUPT:
+        case TOOL_ROLLBACK:
+        case TOOL_KILL:
+        case TOOL_RESET:
+        case TOOL_RESTORE:
+                return "sandboxd went away before it answered, so the session may or may not have been "
+                       "changed. The session tool's action list shows what is there; then try again.";
+
+        case TOOL_LIST:
+        case TOOL_ENVIRONMENTS:
+        case TOOL_HISTORY:
+        case TOOL_WAIT:
+        case TOOL_SAVE:
+        case TOOL_SNAPSHOTS:
+        case TOOL_VARIABLES:
+                return "sandboxd went away before it answered, again and again. Try again; if it stays so, its "
+                       "log says why.";
+
+        case _TOOL_ACTION_MAX:
+        case _TOOL_ACTION_INVALID:
+                break;
+        }
+        assert(false);
+        return NULL;
 }

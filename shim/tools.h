@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-/*
- * The two tools an editor sees, and how a call of one becomes a varlink call. Pure. The list is one
- * constant: it costs every conversation its length, and a client may cache it.
- */
+/* How a call of one of the two tools that an editor sees becomes a varlink call. Pure. */
 
 #include "lib/json.h"
 
@@ -43,11 +40,6 @@ enum {
         TOOL_E_ARGUMENTS,               /* *reterr_why says what is wrong, for the model */
 };
 
-/* JSON text: the array of tools/list. */
-extern const char tools_list[];
-/* What a model is told about the server as a whole. */
-extern const char tools_instructions[];
-
 /*
  * 0, or a condition of above. arguments may be NULL; project is the directory whose sessions are meant, or
  * NULL. *reterr_why is allocated.
@@ -55,6 +47,9 @@ extern const char tools_instructions[];
 int tool_call_parse(const char *name, json_object *arguments, const char *project, ToolCall *ret,
                     char **reterr_why);
 void tool_call_done(ToolCall *t);
+
+/* What it means for a call that its connection is lost. Static. */
+const char *tool_call_lost(const ToolCall *t);
 
 /* The session named in a call; NULL for a run without one and for lists. Borrowed. */
 const char *tool_call_string(const ToolCall *t, const char *key);

@@ -8,6 +8,7 @@
 #include "lib/text.h"
 #include "shim/mcp.h"
 #include "shim/render.h"
+#include "shim/tools-list.h"
 #include "shim/tools.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -22,6 +23,16 @@ static void check_line(Buffer *b) {
         buffer_done(b);
 }
 
+/* The list of tools where this is what the daemon says of its environments. */
+static void check_list(const McpMessage *m, json_object *environments) {
+        _cleanup_free_ char *tools = tools_list_text(environments);
+        Buffer b = {};
+
+        assert_se(strlen(tools) < 8000);
+        mcp_tools_append(&b, m->era, m->id, tools);
+        check_line(&b);
+}
+
 static void check_reply(const McpMessage *m, const ToolCall *call, const char *data, size_t size) {
         _cleanup_(varlink_reply_done) VarlinkReply reply = {};
         Rendering r = {};
@@ -29,6 +40,7 @@ static void check_reply(const McpMessage *m, const ToolCall *call, const char *d
 
         if (varlink_reply_parse(data, size, &reply) < 0)
                 return;
+        check_list(m, reply.parameters);
         render_reply(call, &reply, &r);
         assert_se(utf8_is_valid(buffer_data(&r.text), buffer_size(&r.text), NULL));
         mcp_content_append(&b, m->era, m->id, &(McpContent) {

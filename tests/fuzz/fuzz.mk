@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 10
 FUZZ_SANITIZE := address,undefined
 FUZZ_CFLAGS := -std=gnu17 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=all $(WARNINGS)
 
-fuzz-mcp_SRC := $(addprefix shim/,mcp.c tools.c render.c render-turn.c render-variables.c render-values.c excerpt.c)
+fuzz-mcp_SRC := $(addprefix shim/,mcp.c tools.c tools-list.c render.c render-turn.c render-variables.c render-values.c excerpt.c)
 # An environment, with what belongs to it.
 fuzz_environment := $(addprefix daemon/,environment.c closure.c network-credential.c project.c)
 

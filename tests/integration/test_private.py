@@ -116,6 +116,41 @@ def test_it_outlives_its_client_and_comes_again(home):
 
 
 @no_service
+def test_a_list_of_tools_starts_none(home):
+    """Whoever only looks needs none; who comes while it is looked for gets one."""
+    p = home.popen("nix-sandbox-mcp")
+    answers = {}
+
+    def answer(rid):
+        while rid not in answers:
+            line = p.stdout.readline()
+            assert line, p.stderr.read()
+            m = json.loads(line)
+            answers[m.get("id")] = m["result"]
+        return answers[rid]
+
+    def ask(rid, method, **params):
+        p.stdin.write(json.dumps({"jsonrpc": "2.0", "id": rid, "method": method, "params": params}) + "\n")
+        p.stdin.flush()
+
+    try:
+        ask(1, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "t", "version": "1"})
+        ask(2, "tools/list")
+        assert "but what an environment allows" in json.dumps(answer(2))
+        assert home.daemon() is None and not os.path.exists(home.directory)
+        ask(3, "tools/list")
+        ask(4, "tools/call", name="run", arguments={"code": "print(6 * 7)", "env": "python"})
+        assert "42" in json.dumps(answer(4)) and len(answer(3)["tools"]) == 2 and home.daemon()
+        ask(5, "tools/list")
+        assert "There is no network." in json.dumps(answer(5))
+    finally:
+        p.stdin.close()
+        assert p.wait(10) == 0
+        p.stdout.close()
+        p.stderr.close()
+
+
+@no_service
 def test_shim_starts_one(home):
     p = home.popen("nix-sandbox-mcp")
     try:

@@ -40,6 +40,8 @@ class FakeSandboxd:
         self.abandoned = []
         self.connections = set()
         self.sessions = {}
+        self.networks = {"python": "none", "node": "none"}
+        self.environments_delay = 0.0
         self.tagged = lambda connection, parameters: self.error("NoSuchTurn", "There is no such turn.")
         self.lock = threading.Lock()
         self.listener = None
@@ -197,11 +199,12 @@ class FakeSandboxd:
 
     def do_Environments(self, connection, parameters):
         """Two environments, of which one lacks something."""
+        time.sleep(self.environments_delay)
         return {"environments": [
             {"name": "python", "description": "python3", "interpreters": ["python"], "timeout_seconds": 30.0,
-             "memory_mb": 512, "network": "none", "missing": []},
+             "memory_mb": 512, "network": self.networks["python"], "missing": []},
             {"name": "node", "description": "nodejs", "interpreters": ["node"], "timeout_seconds": 30.0,
-             "memory_mb": 512, "network": "none", "missing": ["node"]}]}
+             "memory_mb": 512, "network": self.networks["node"], "missing": ["node"]}]}
 
     def do_History(self, connection, parameters):
         """One turn that ended and one that runs."""

@@ -109,6 +109,11 @@ class Shim:
         return self._wait_for(lambda m: "method" not in m and m.get("id") == rid
                               and type(m.get("id")) is type(rid), patience)
 
+    def count_lines(self, n, patience=PATIENCE_S):
+        """How many lines there are, once there are so many."""
+        self._wait_for(lambda _: len(self.lines) >= n, patience)
+        return len(self.lines)
+
     def ask(self, method, params=None, patience=PATIENCE_S, rid=None):
         """A request and its response."""
         return self.answer(self.request(method, params, rid), patience)

@@ -62,7 +62,7 @@ def test_unknown_methods(shim, method):
 def test_stateless_requests_need_no_initialize(start, fake):
     shim = start("--socket", fake.path)
     tools = shim.ask("tools/list", modern())["result"]
-    assert tools["resultType"] == "complete" and tools["ttlMs"] > 0 and tools["cacheScope"] == "public"
+    assert tools["resultType"] == "complete" and tools["ttlMs"] > 0 and tools["cacheScope"] == "private"
     assert tools["_meta"]["io.modelcontextprotocol/serverInfo"]["name"]
     result = shim.ask("tools/call", modern(name="run", arguments={"code": "out hi"}))["result"]
     assert result["resultType"] == "complete" and "hi" in text(result)
@@ -127,12 +127,78 @@ def test_tool_list_is_stable_small_and_flat(shim):
                                             "openWorldHint"}
 
 
-def test_no_daemon_is_asked_before_the_first_call(start, fake):
+def test_what_the_daemon_is_asked_before_the_first_call(start, fake):
     shim = start("--socket", fake.path)
     shim.initialize()
-    shim.ask("tools/list")
     shim.ask("server/discover", modern())
     assert fake.calls == [] and not fake.connections
+    shim.ask("tools/list")
+    assert [method for method, _ in fake.calls] == ["io.nixsandbox.GetVersion", "io.nixsandbox.Environments"]
+
+
+def described(shim, params=None):
+    """What the tools are said to reach."""
+    run, session = shim.ask("tools/list", params)["result"]["tools"]
+    assert session["annotations"]["openWorldHint"] is False
+    return run["description"].partition("as text. ")[2].partition(". The project")[0], run["annotations"]["openWorldHint"]
+
+
+UNKNOWN = ("There is no network but what an environment allows (see the session tool's action environments)", True)
+
+
+def test_tools_say_what_may_be_reached(shim, fake):
+    assert described(shim) == ("There is no network", False)
+    fake.networks["node"] = "nothing"
+    assert described(shim) == ("There is no network", False)
+    fake.networks["python"] = "pypi.example, *.files.example:443"
+    for params in (None, modern()):
+        assert described(shim, params) == (
+            "Network, through a proxy for HTTP(S) and SOCKS5 only: python may reach pypi.example, *.files.example:443; "
+            "nothing else may be reached", True)
+    fake.networks["node"] = fake.networks["python"] = ", ".join(f"host-{n}.example" for n in range(200))
+    said, is_open = described(shim)
+    assert is_open and "python, node may reach host-0.example, " in said and " and more; nothing else" in said and len(said) < 400
+    assert len(json.dumps(shim.ask("tools/list"))) < 6000
+
+
+def test_tools_are_listed_without_a_daemon(start, fake, tmp_path):
+    shim = start("--socket", str(tmp_path / "nobody"))
+    shim.initialize()
+    assert described(shim) == UNKNOWN
+    shim = start("--socket", fake.path)
+    shim.initialize()
+    fake.do_Environments = lambda *_: fake.error("Internal", "It is broken.")
+    assert described(shim) == UNKNOWN
+    fake.do_Environments = lambda *_: b"\xff\xfe{]"
+    assert described(shim) == UNKNOWN
+    fake.do_Environments = lambda *_: {"environments": 5}
+    assert described(shim) == UNKNOWN
+    fake.stop()
+    assert described(shim) == UNKNOWN
+
+
+def test_a_slow_daemon_does_not_hold_up_the_list(shim, fake):
+    fake.environments_delay = 5
+    asked = [shim.request("tools/list") for _ in range(3)]
+    shim.notify("notifications/cancelled", {"requestId": asked[1]})
+    shim.request("tools/list", rid=asked[2])
+    answers = [shim.answer(asked[0])["result"], shim.answer(asked[2])]
+    assert "but what an environment allows" in json.dumps(answers[0])
+    assert answers[1]["error"]["code"] == -32600, "that id was in use"
+    fake.environments_delay = 0
+    assert shim.run("out fine").startswith("fine")
+    assert described(shim) == ("There is no network", False)
+    assert all(m.get("id") != asked[1] for m in shim.lines)
+
+
+def test_list_at_the_end_of_input(start, fake):
+    fake.environments_delay = 5
+    shim = start("--socket", fake.path)
+    shim.initialize()
+    rid = shim.request("tools/list")
+    shim.stdin.close()
+    assert len(shim.answer(rid)["result"]["tools"]) == 2
+    assert shim.wait() < 1
 
 
 @pytest.mark.parametrize("params", [

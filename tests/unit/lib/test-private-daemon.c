@@ -303,6 +303,22 @@ Test(private_daemon, explicit_socket_starts_nothing) {
         cr_assert_eq(count_starts(), 0);
 }
 
+Test(private_daemon, one_that_runs_is_enough_or_there_is_none) {
+        _cleanup_free_ char *why = NULL, *none = NULL;
+        VarlinkClient *c = NULL;
+
+        need_no_installed_daemon();
+        cr_assert_eq(daemon_connect_running(&address, &c, &none), -ENOENT);
+        cr_assert_not_null(strstr(none, "No sandboxd answers on"), "%s", none);
+        cr_assert_eq(count_starts(), 0);
+        cr_assert_neq(access(address.private_dir, F_OK), 0);
+
+        (void) varlink_client_free(expect_connect());
+        cr_assert_eq(daemon_connect_running(&address, &c, &why), 0, "%s", why);
+        cr_assert_eq(count_starts(), 1);
+        quit(c);
+}
+
 Test(private_daemon, versions_are_negotiated) {
         need_no_installed_daemon();
         cr_assert_eq(setenv("FAKE_MAX", "99", 1), 0);

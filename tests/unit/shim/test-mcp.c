@@ -183,7 +183,7 @@ Test(mcp, results_of_both_eras) {
 
         mcp_tools_append(&b, MCP_ERA_STATELESS, id, "[]");
         q = check_line(&b, "jsonrpc id result ");
-        cr_expect_str_eq(json_object_get_string(at(at(q, "result"), "cacheScope")), "public");
+        cr_expect_str_eq(json_object_get_string(at(at(q, "result"), "cacheScope")), "private");
         cr_expect(json_object_get_int(at(at(q, "result"), "ttlMs")) > 0);
 }
 

@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <stdio.h>
+
 #include <criterion/criterion.h>
 
+#include "shim/tools-list.h"
 #include "shim/tools.h"
 
 #include "quotes.h"
 
 TestSuite(tools, .timeout = 20);
 
-static json_object *list_parse(void) {
+static json_object *list_parse(const char *environments) {
+        _cleanup_json_ json_object *reply = environments ? parse(environments) : NULL;
+        _cleanup_free_ char *text = tools_list_text(reply);
         json_object *list = NULL;
 
-        cr_assert_eq(json_parse(tools_list, strlen(tools_list), &list, NULL), 0);
+        cr_expect_lt(strlen(text), 5500);
+        cr_expect_null(strchr(text, '\n'));
+        cr_assert_eq(json_parse(text, strlen(text), &list, NULL), 0, "%s", text);
         return list;
 }
 
 Test(tools, list_is_small_and_flat) {
-        _cleanup_json_ json_object *list = list_parse();
+        _cleanup_json_ json_object *list = list_parse(NULL);
 
-        cr_expect_lt(strlen(tools_list), 4500);
-        cr_expect_null(strchr(tools_list, '\n'));
         cr_expect_eq(json_object_array_length(list), 2);
         for (size_t i = 0; i < 2; i++) {
                 json_object *tool = json_object_array_get_idx(list, i), *schema = at(tool, "inputSchema");
@@ -39,7 +44,7 @@ Test(tools, list_is_small_and_flat) {
 
 /* Every action the schema offers must be one that works, and the other way round. */
 Test(tools, offered_actions_work) {
-        _cleanup_json_ json_object *list = list_parse();
+        _cleanup_json_ json_object *list = list_parse(NULL);
         json_object *schema = at(json_object_array_get_idx(list, 1), "inputSchema");
         json_object *names = at(at(at(schema, "properties"), "action"), "enum");
 
@@ -154,4 +159,72 @@ Test(tools, unknown_tool) {
 
         cr_expect_eq(tool_call_parse("nothing", NULL, NULL, &t, &why), TOOL_E_UNKNOWN);
         cr_expect_eq(tool_call_parse("run", NULL, NULL, &t, &why), TOOL_E_ARGUMENTS);
+}
+
+/* What the list says of the network, and whether the world is open. */
+static void expect_network(const char *environments, const char *said, bool open) {
+        _cleanup_json_ json_object *list = list_parse(environments);
+        json_object *run = json_object_array_get_idx(list, 0), *session = json_object_array_get_idx(list, 1);
+        _cleanup_free_ char *sentence = NULL;
+        const char *description = json_object_get_string(at(run, "description"));
+
+        cr_assert_gt(asprintf(&sentence, "as text. %s. The project directory is read-only", said), 0);
+        cr_expect_not_null(strstr(description, sentence), "%s: %s", said, description);
+        cr_expect_eq(json_object_get_boolean(at(at(run, "annotations"), "openWorldHint")), open, "%s", said);
+        cr_expect_not(json_object_get_boolean(at(at(session, "annotations"), "openWorldHint")));
+}
+
+#define LEAD "Network, through a proxy for HTTP(S) and SOCKS5 only: "
+#define UNKNOWN "There is no network but what an environment allows (see the session tool's action environments)"
+
+Test(tools, list_says_what_may_be_reached) {
+        expect_network(NULL, UNKNOWN, true);
+        expect_network("{}", UNKNOWN, true);
+        expect_network("{'environments':{}}", UNKNOWN, true);
+        expect_network("{'environments':[]}", "There is no network", false);
+        expect_network("{'environments':[{'name':'a','network':'none'},{'name':'b'},{'name':'c','network':'nothing'}]}",
+                       "There is no network", false);
+        expect_network("{'environments':[{'name':'a','network':'none'},{'name':'b','network':'x.example, y.example:22'}]}",
+                       LEAD "b may reach x.example, y.example:22; nothing else may be reached", true);
+        expect_network("{'environments':[{'name':'a','network':'x.example'},{'name':'b','network':'z.example'},"
+                       "{'name':'c','network':'x.example'}]}",
+                       LEAD "a, c may reach x.example; b may reach z.example; nothing else may be reached", true);
+        /* Of another shape. */
+        expect_network("{'environments':[7,null,{'name':3,'network':'x.example'},{'name':'b','network':['y']}]}",
+                       "There is no network", false);
+        expect_network("{'environments':[{'name':'a','network':'\\u0022\\n.example'}]}",
+                       LEAD "a may reach \"\n.example; nothing else may be reached", true);
+}
+
+static void add_environment(json_object *array, const char *name, const char *network) {
+        json_object *o = json_object_new_object();
+
+        cr_assert(json_put_string(o, "name", name) >= 0 && json_put_string(o, "network", network) >= 0);
+        cr_assert_geq(json_array_put(array, o), 0);
+}
+
+Test(tools, list_is_short_whatever_there_is) {
+        _cleanup_json_ json_object *reply = json_object_new_object();
+        json_object *array = json_object_new_array();
+        char name[65], network[2500] = "";
+
+        for (size_t i = 0; i < 32; i++)
+                (void) snprintf(network + strlen(network), sizeof(network) - strlen(network), "%s%060zu.example",
+                                i > 0 ? ", " : "", i);
+        for (size_t i = 0; i < 64; i++) {
+                (void) snprintf(name, sizeof(name), "%064zu", i);
+                add_environment(array, name, i % 2 ? network : name);
+        }
+        cr_assert_geq(json_put_object(reply, "environments", array), 0);
+        expect_network(json_text(reply, NULL),
+                       LEAD "0000000000000000000000000000000000000000000000000000000000000000 may reach "
+                            "0000000000000000000000000000000000000000000000000000000000000000; "
+                            "0000000000000000000000000000000000000000000000000000000000000001, "
+                            "0000000000000000000000000000000000000000000000000000000000000003, "
+                            "0000000000000000000000000000000000000000000000000000000000000005, "
+                            "0000000000000000000000000000000000000000000000000000000000000007 may reach "
+                            "000000000000000000000000000000000000000000000000000000000000.example, "
+                            "000000000000000000000000000000000000000000000000000000000001.example and more; "
+                            "for others see the session tool's action environments",
+                       true);
 }
