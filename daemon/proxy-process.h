@@ -31,8 +31,8 @@ int proxies_new(sd_event *event, const char *program, bool switch_user, Proxies 
 Proxies *proxies_free(Proxies *p);
 DEFINE_TRIVIAL_CLEANUP_FUNC(Proxies *, proxies_free);
 
-/* user: who it runs as, and who connects to listen_fd; both stay the caller's. -EUSERS: it has PROXY_SESSIONS_MAX; other errors:
- * no process could be started. */
+/* user: who it runs as, and who connects to listen_fd; both stay the caller's. -EUSERS: it has PROXY_SESSIONS_MAX
+ * already; other errors say that no process could be started. */
 int proxies_add(Proxies *p, const PeerCred *user, int listen_fd, const ProxyHandlers *handlers, void *userdata,
                 ProxySession **ret);
 
