@@ -49,7 +49,20 @@ rec {
     onDisconnect = row "on_disconnect" (types.enum [ "keep" "end" ]) "What becomes of a session whose client has gone.";
   };
 
-  environment = { inherit (limits) timeoutSeconds memoryMb cpus diskMb; inherit project; };
+  environment = {
+    inherit (limits) timeoutSeconds memoryMb cpus diskMb;
+    inherit project;
+    network = row "network" (types.listOf types.str) "What sessions may reach: rules such as `*.example.org` and `git.example:22`, and `@NAME` for a set of `services.nix-sandbox.network.sets`.";
+  };
+
+  # The bounds of lib/network-limits.h.
+  networkLimits = {
+    connections = row "connections" (types.ints.between 1 1024) "Connections of a session at once.";
+    rateMbps = row "rate_mbps" speed "Megabytes a second of a session, both directions together; 0 is no bound.";
+    transferMb = row "transfer_mb" (types.ints.between 0 memoryMbMax) "Megabytes in a session's life; 0 is no bound.";
+    idleSeconds = row "idle_seconds" (types.numbers.between 1 secondsMax) "When a connection is cut through which nothing goes.";
+    totalSeconds = row "total_seconds" (types.numbers.between 1 secondsMax) "When any connection is cut.";
+  };
 
   # Options of a table, null where nothing is said.
   options = lib.mapAttrs (

@@ -80,6 +80,12 @@ let
     defaults = value: { limits.defaults = table "[defaults]" (byTable keys.defaults) value; };
     max = value: { limits.max = table "[max]" (byTable keys.limits) value; };
     session = value: { session = table "[session]" (byTable keys.session) value; };
+    network = value: {
+      network = table "[network]" {
+        sets = sets: { inherit sets; };
+        limits = limits: { limits = table "[network.limits]" (byTable keys.networkLimits) limits; };
+      } value;
+    };
     environments = value: { environments = lib.mapAttrs environment value; };
   };
 

@@ -38,6 +38,9 @@
   diskMb ? null,
   # The most that a session can have of its project: "none", "read-only", "read-write".
   project ? null,
+  # What a session may reach: rules such as "*.example.org" and "git.example:22", and "@NAME" for a set of the daemon's
+  # configuration. null: it has no network.
+  network ? null,
   # For nix/environments only: what a daemon has under this name anyway. Sessions are then made with "default", so that
   # the presets share them.
   preset ? false,
@@ -80,6 +83,11 @@ let
     else if strangers != [ ] then check "each of ${argument}" (head strangers) false "a package"
     else value;
 
+  ruleList =
+    value:
+    if !isList value then check "network" value false "a list of texts, or null"
+    else map (rule: check "each of network" rule (isString rule && rule != "") "a rule, such as \"*.example.org\"") value;
+
   has = interpreter: elem interpreter checked.interpreters;
   forInterpreter =
     argument: interpreter: value:
@@ -112,11 +120,14 @@ let
     description =
       let text = check "description" description (isString description && stringLength description <= 512) "a text of at most 512 bytes";
       in if text == "" then null else text;
-    preset = if check "preset" preset (isBool preset) "true or false" then true else null;
+    preset =
+      if check "preset" preset (isBool preset && (preset -> network == null)) "true or false, and false with a network" then true
+      else null;
     timeout_seconds = between "timeoutSeconds" timeoutSeconds secondsMin secondsMax "a number" isNumber;
     memory_mb = between "memoryMb" memoryMb memoryMbMin memoryMbMax "a whole number" isInt;
     cpus = between "cpus" cpus cpusMin cpusMax "a number" isNumber;
     disk_mb = between "diskMb" diskMb 1 memoryMbMax "a whole number" isInt;
+    network = if network == null then null else ruleList network;
     project = if project == null then null else oneOf "project" project [ "none" "read-only" "read-write" ];
   };
 

@@ -93,6 +93,14 @@ in
     limits.max = keys.options keys.limits;
     session = keys.options keys.session;
 
+    network.sets = mkOption {
+      type = types.attrsOf (types.listOf types.str);
+      default = { };
+      example = { git-hosts = [ "git.example" "*.git.example:22" ]; };
+      description = "Lists of network rules by the names that environments use: `@git-hosts`.";
+    };
+    network.limits = keys.options keys.networkLimits;
+
     settings = mkOption {
       type = types.submodule { freeformType = (pkgs.formats.json { }).type; };
       default = { };

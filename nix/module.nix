@@ -28,7 +28,7 @@ let
     in
     mkSandbox {
       inherit name;
-      inherit (e) timeoutSeconds memoryMb cpus diskMb project;
+      inherit (e) timeoutSeconds memoryMb cpus diskMb project network;
       interpreters = ofBase "interpreters" e.interpreters;
       packages = ofBase "packages" [ ] ++ e.packages;
       pythonPackages = ps: ofBase "pythonPackages" (_: [ ]) ps ++ e.pythonPackages ps;
@@ -44,17 +44,27 @@ let
 
   json = pkgs.formats.json { };
 
+  # The rules of artifacts are read with them: sandboxd would find what is wrong with one when it is asked for it.
+  networks = {
+    network.sets = cfg.settings.network.sets or { };
+    environments = lib.mapAttrs (_: a: { inherit (a.environment) interpreters network; }) (
+      lib.filterAttrs (_: a: a ? environment.network) artifacts
+    );
+  };
+
   # With the program that is going to read it, where that can be run here.
   configFile =
     pkgs.runCommand "sandboxd.json"
       {
         config = json.generate "sandboxd-unchecked.json" cfg.settings;
+        networks = json.generate "sandboxd-networks.json" networks;
         sandboxd = lib.optionalString (pkgs.stdenv.buildPlatform.canExecute pkgs.stdenv.hostPlatform)
           "${cfg.package}/libexec/nix-sandbox/sandboxd";
       }
       ''
         if [ -n "$sandboxd" ]; then
           "$sandboxd" --config "$config" --check-config >/dev/null
+          "$sandboxd" --config "$networks" --check-config >/dev/null
         fi
         cp "$config" "$out"
       '';
@@ -76,6 +86,11 @@ let
         nodePackages = e.nodePackages != [ ];
         description = e.description != "";
       } // lib.filterAttrs (o: value: keys.environment ? ${o} && value != null) e;
+      sets = cfg.settings.network.sets or { };
+      network = if made then e.network else e.artifact.environment.network or null;
+      unknownSets = builtins.filter (rule: lib.hasPrefix "@" rule && !(sets ? ${lib.removePrefix "@" rule})) (
+        if network == null then [ ] else network
+      );
       tooMuch = o: e.${o} != null && cfg.limits.max.${o} != null && e.${o} > cfg.limits.max.${o};
     in
     [
@@ -116,6 +131,10 @@ let
         message = "${option}.description is longer than 512 bytes.";
       }
       {
+        assertion = unknownSets == [ ];
+        message = "${option}.network: ${lib.concatStringsSep ", " unknownSets} is not in ${at}.network.sets.";
+      }
+      {
         assertion = !(cfg.settings.environments or { } ? ${name});
         message = "${option} is never used, because ${at}.settings.environments.${name} goes before it.";
       }
@@ -143,10 +162,15 @@ in
         environments = fromFile.environments or { };
         limits = fromFile.limits or { };
         session = fromFile.session or { };
+        network = fromFile.network or { };
         settings = lib.filterAttrs (_: section: section != { }) {
           defaults = keys.settings keys.defaults cfg.limits.defaults;
           max = keys.settings keys.limits cfg.limits.max;
           session = keys.settings keys.session cfg.session;
+          network = lib.filterAttrs (_: part: part != { }) {
+            inherit (cfg.network) sets;
+            limits = keys.settings keys.networkLimits cfg.network.limits;
+          };
         };
       };
     }

@@ -21,11 +21,14 @@ FULL = """{ pkgs, ... }: { services.nix-sandbox = {
   limits.max = { timeoutSeconds = 600.5; memoryMb = 4096; };
   session = { standbyAfterSeconds = 60; idleTimeoutSeconds = 600; maxLifetimeSeconds = 0; turnBudgetSeconds = 300;
               reclaimAfterSeconds = 30; backgroundJobs = "keep-awake"; checkpoints = "never"; onDisconnect = "end"; };
+  network.sets = { web = [ "www.example" "*.www.example:8080" ]; };
+  network.limits = { connections = 5; rateMbps = 0.5; transferMb = 100; idleSeconds = 30; totalSeconds = 600.5; };
   settings = { user.max_sessions = 4; audit.log_code = true; session.standby_after_seconds = 60; };
   adminGroup = "sandbox-admins";
   mcp = { serverName = "box"; arguments = [ "--project-mode" "none" ]; };
   environments.analysis = { preset = "python"; packages = [ pkgs.ripgrep ]; pythonPackages = ps: [ ps.numpy ];
-                            memoryMb = 2048; timeoutSeconds = 300; cpus = 2; diskMb = 500; project = "read-write"; };
+                            memoryMb = 2048; timeoutSeconds = 300; cpus = 2; diskMb = 500; project = "read-write";
+                            network = [ "@web" "!x.www.example" ]; };
   environments.both = { interpreters = [ "node" "bash" ]; nodePackages = [ pkgs.jq ]; description = "Two of them"; };
 }; }"""
 

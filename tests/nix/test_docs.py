@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """docs/nix.md says what is so: its examples evaluate, and its tables name the options that there are."""
+import json
 import os
 import re
 
@@ -51,6 +52,27 @@ def test_example_of_the_module(nix):
     assert made == {"environments": {"analysis": 4096, "web": None}, "failed": []}
 
 
+def test_example_of_a_network(nix):
+    made = nix.eval(f"""{EVALUATE} let c = (evaluate ({the(NIX, "network.sets.git-hosts")})).config; in {{
+      inherit (c.services.nix-sandbox.settings) network;
+      fetch = c.services.nix-sandbox.environments.fetch.network;
+      failed = builtins.filter (a: !a.assertion) c.assertions;
+    }}""")
+    assert made["network"] == {"sets": {"git-hosts": ["git.example", "*.git.example:22", "!internal.git.example"]},
+                               "limits": {"transfer_mb": 1024}}
+    assert made["fetch"] == ["@git-hosts", "files.example:443"] and made["failed"] == []
+
+
+def test_example_of_credentials(nix):
+    """What the daemon's own check takes, without the secret."""
+    module = the(NIX, "LoadCredential").replace("./nix/mk-sandbox.nix", "<repo/nix/mk-sandbox.nix>")
+    path = nix.build(f"""{EVALUATE} (evaluate {{ imports = [ ({module}) ]; services.nix-sandbox.enable = true; }})
+      .config.environment.etc."nix-sandbox/sandboxd.json".source""")
+    with open(path, encoding="utf-8") as f:
+        (credential,) = json.load(f)["environments"]["builder"]["credentials"]
+    assert credential["credential"] == "artifacts-token"
+
+
 def test_example_of_toml(nix):
     path = os.path.join(nix.scratch, "example.toml")
     with open(path, "w", encoding="utf-8") as f:
@@ -59,7 +81,7 @@ def test_example_of_toml(nix):
         read = import <repo/nix/from-toml.nix> {{ inherit lib; system = "x86_64-linux"; }} {quoted(path)};
       in read // {{ environments = lib.mapAttrs (n: e: if n == "team" then null else e) read.environments; }}""")
     assert made["session"] == {"idleTimeoutSeconds": 7200, "maxLifetimeSeconds": 86400}
-    assert made["environments"] == {"data": {"preset": "python", "memoryMb": 2048}, "scripts": {"interpreters": ["bash"]},
+    assert made["environments"] == {"data": {"preset": "python", "memoryMb": 2048}, "scripts": {"interpreters": ["bash"], "network": ["@git-hosts"]},
                                     "team": None}
 
 

@@ -47,6 +47,9 @@ BAD = {
     'cpus = 4097': 'cpus must be a number between 0.01 and 4096',
     'project = "writable"': 'project must be one of "none", "read-only", "read-write"',
     'preset = "python"': 'preset must be true or false',
+    'network = "a.example"': 'network must be a list of texts, or null, not "a.example"',
+    'network = [ 1 ]': 'each of network must be a rule, such as "*.example.org", not 1',
+    'network = [ ]; preset = true': 'preset must be true or false, and false with a network',
     'timeout = 30': "unexpected argument 'timeout'",
 }
 # Argument, key, and the values at both ends of what is possible, each with the nearest that is not.
@@ -116,11 +119,13 @@ def test_the_artifact(nix):
 
     full = nix.build(sandbox('''
         name = "A-1_b"; interpreters = [ "node" "python" ]; packages = [ pkgs.jq ]; pythonPackages = ps: [ ps.numpy ];
-        description = "It's \\"ours\\", \\${whose}?"; timeoutSeconds = 2.5; memoryMb = 64; cpus = 2; diskMb = 20; project = "read-only"'''))
+        description = "It's \\"ours\\", \\${whose}?"; timeoutSeconds = 2.5; memoryMb = 64; cpus = 2; diskMb = 20; project = "read-only";
+        network = [ "a.example:8080" "@web" ]'''))
     with open(f"{full}/environment.json", encoding="utf-8") as f:
         read = json.load(f)
     assert read == {"version": 1, "name": "A-1_b", "interpreters": ["node", "python"], "description": "It's \"ours\", ${whose}?",
                     "timeout_seconds": 2.5, "memory_mb": 64, "cpus": 2, "disk_mb": 20, "project": "read-only",
+                    "network": ["a.example:8080", "@web"],
                     "root": read["root"], "closure": "store-paths"}
     closure = [os.path.basename(path).split("-", 1)[1] for path in nix.closure(read["root"])]
     assert {"jq-1.0", "python3-numpy-1.0", "python3-dill-1.0"} <= set(closure)

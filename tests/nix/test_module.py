@@ -23,6 +23,8 @@ SETTINGS = {
     "max": {"timeout_seconds": 600.5, "memory_mb": 4096},
     "session": {"standby_after_seconds": 60, "idle_timeout_seconds": 600, "max_lifetime_seconds": 0, "turn_budget_seconds": 300,
                 "reclaim_after_seconds": 30, "background_jobs": "keep-awake", "checkpoints": "never", "on_disconnect": "end"},
+    "network": {"sets": {"web": ["www.example", "*.www.example:8080"]},
+                "limits": {"connections": 5, "rate_mbps": 0.5, "transfer_mb": 100, "idle_seconds": 30, "total_seconds": 600.5}},
     "user": {"max_sessions": 4},
     "audit": {"log_code": True},
 }
@@ -65,7 +67,8 @@ def test_every_option(nix):
     assert [f for f in made["etc"] if "environments.d" in f] == [f"nix-sandbox/environments.d/{n}" for n in ("analysis", "both")]
     assert made["environments"] == {
         "analysis": {"version": 1, "name": "analysis", "description": "Python", "interpreters": ["python"], "memory_mb": 2048,
-                     "timeout_seconds": 300, "cpus": 2, "disk_mb": 500, "project": "read-write"},
+                     "timeout_seconds": 300, "cpus": 2, "disk_mb": 500, "project": "read-write",
+                     "network": ["@web", "!x.www.example"]},
         "both": {"version": 1, "name": "both", "description": "Two of them", "interpreters": ["node", "bash"]},
     }
 
@@ -245,12 +248,26 @@ def test_daemon_finds_the_environments(nix, package):
     ("user.max_session = 4", "user.max_session: "),
     ('session.checkpoints = "sometimes"', "session.checkpoints: "),
     ("nothing = true", "nothing: "),
+    ('network.sets.web = [ "*.org" ]', "network.sets.web: '*.org' is no network rule"),
 ])
 def test_what_the_daemon_refuses_is_not_built(nix, settings, what):
     module = f"{{ services.nix-sandbox.settings.{settings}; }}"
+    assert f"sandboxd-unchecked.json: {what}" in not_built(nix, module)
+
+
+def test_network_that_the_daemon_refuses_is_not_built(nix):
+    """Of an environment, which the configuration does not have."""
+    module = """{ services.nix-sandbox = { network.sets.web = [ "a.example" ];
+                  environments.x = { preset = "shell"; network = [ "@web" "http://b.example" ]; }; }; }"""
+    assert "sandboxd-networks.json: environments.x.network: 'http://b.example' is no network rule" in not_built(nix, module)
+
+
+def not_built(nix, module):
+    """What is said of it."""
     done = nix.run("nix-build", "--no-out-link", "-E",
                    f'{EVALUATE} (evaluate ({module})).environment.etc."nix-sandbox/sandboxd.json".source', check=False)
-    assert done.returncode != 0 and f"sandboxd-unchecked.json: {what}" in done.stderr
+    assert done.returncode != 0
+    return done.stderr
 
 
 # ---- what is refused
@@ -260,7 +277,10 @@ BAD = [
     # of a type
     ("memory = 1", "memory", "does not exist"),
     ("limits.defaults.memoryMB = 64", "limits.defaults.memoryMB", "does not exist"),
-    ("environments.x.network = true", "environments.x.network", "does not exist"),
+    ("environments.x.networks = true", "environments.x.networks", "does not exist"),
+    ("environments.x.network = true", "environments.x.network", "is not of type"),
+    ("network.limits.connections = 0", "network.limits.connections", "between 1 and 1024"),
+    ('network.sets.web = "a.example"', "network.sets.web", "is not of type"),
     ("limits.max.memoryMb = 16", "limits.max.memoryMb", "between 32 and 16777216"),
     ('limits.defaults.timeoutSeconds = "30"', "limits.defaults.timeoutSeconds", "is not of type"),
     ("session.idleTimeoutSeconds = -1", "session.idleTimeoutSeconds", "is not of type"),
@@ -278,6 +298,8 @@ BAD = [
     ('environments.x.interpreters = [ "bash" "bash" ]', "environments.x.interpreters", "twice"),
     ('environments.x = { preset = "shell"; pythonPackages = ps: [ ps.numpy ]; }', "environments.x.pythonPackages", "no python"),
     ('environments.x = { interpreters = [ "bash" ]; nodePackages = [ pkgs.jq ]; }', "environments.x.nodePackages", "no node"),
+    ('environments.x = { preset = "shell"; network = [ "@web" "@no" ]; }; services.nix-sandbox.network.sets.web = [ ]',
+     "environments.x.network", f"@no is not in {OPTION}.network.sets"),
     ("environments.x.artifact = pkgs.jq", "environments.x.artifact", "mkSandbox"),
     ("environments.x = { artifact = pkgs.jq; memoryMb = 64; }", "environments.x.artifact", "without memoryMb"),
     ("limits = { defaults.memoryMb = 128; max.memoryMb = 64; }", "limits.defaults.memoryMb", f"{OPTION}.limits.max.memoryMb"),

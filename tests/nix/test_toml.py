@@ -21,13 +21,19 @@ memory_mb = 2048
 interpreter = "bash"
 description = "Only bash"
 project = "none"
+network = ["@web", "b.example"]
+[network]
+sets = { web = ["a.example"] }
+limits = { rate_mbps = 0.5 }
 """
 
 THE_SAME = """{ services.nix-sandbox = {
   limits = { defaults = { timeoutSeconds = 60; memoryMb = 1024; }; max.memoryMb = 4096; };
   session = { idleTimeoutSeconds = 600; maxLifetimeSeconds = 0; };
   environments.data = { preset = "python"; memoryMb = 2048; };
-  environments.run = { interpreters = [ "bash" ]; description = "Only bash"; project = "none"; };
+  environments.run = { interpreters = [ "bash" ]; description = "Only bash"; project = "none";
+                       network = [ "@web" "b.example" ]; };
+  network = { sets.web = [ "a.example" ]; limits.rateMbps = 0.5; };
 }; }"""
 
 
@@ -54,7 +60,10 @@ def test_toml_and_options_together(nix, toml):
     ("[session]\nidle_timeout = 3", ['sandboxes.toml: [session]: there is no key "idle_timeout"', "idle_timeout_seconds"]),
     ("[environments.x]\nimage = 'a'", ['sandboxes.toml: [environments.x]: there is no key "image"', "preset"]),
     ("[environments.x]\npreset = 'ruby'", ['sandboxes.toml: [environments.x]: there is no preset "ruby"', "default, node, python, shell"]),
-    ("[network]\nallow = true", ['sandboxes.toml: top level: there is no section "network"', "environments"]),
+    ("[audit]\nkeep = 3", ['sandboxes.toml: top level: there is no section "audit"', "environments"]),
+    ("[network]\nallow = true", ['sandboxes.toml: [network]: there is no key "allow"', "limits, sets"]),
+    ("[network.limits]\nrate = 3", ['sandboxes.toml: [network.limits]: there is no key "rate"', "rate_mbps"]),
+    ("[network.sets]\nweb = 'a.example'", ["services.nix-sandbox.network.sets.web", "is not of type"]),
     ("defaults = 3", ["sandboxes.toml: [defaults]: must be a table"]),
     ("[environments]\nx = 3", ["sandboxes.toml: [environments.x]: must be a table"]),
     ("[environments.x]\nflake = 3", ["sandboxes.toml: [environments.x]: flake must be a string"]),
