@@ -63,8 +63,8 @@ def test_example_of_a_network(nix):
     assert made["fetch"] == ["@git-hosts", "files.example:443"] and made["failed"] == []
 
 
-def test_example_of_credentials(nix):
-    """What the daemon's own check takes, without the secret."""
+def test_example_of_credentials(nix, package):
+    """The check of the package's daemon, without the secret."""
     module = the(NIX, "LoadCredential").replace("./nix/mk-sandbox.nix", "<repo/nix/mk-sandbox.nix>")
     path = nix.build(f"""{EVALUATE} (evaluate {{ imports = [ ({module}) ]; services.nix-sandbox.enable = true; }})
       .config.environment.etc."nix-sandbox/sandboxd.json".source""")
