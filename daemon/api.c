@@ -13,6 +13,9 @@
 #include "lib/network-list-json.h"
 #include "lib/version.h"
 
+/* Bytes of a caller's allow list. */
+#define NETWORK_LIST_SIZE_MAX (32 * KIB)
+
 /* Connections of all users together; each user is held to user.max_connections of the configuration. */
 #define CONNECTIONS_MAX 4096U
 
@@ -124,26 +127,36 @@ int api_dispatch(VarlinkLink *link, json_object *parameters, const JsonField *ta
         return 1;
 }
 
-/* Names of sets are the configuration's: what is in them is not for callers to know, or to rely on. */
-static bool names_a_set(json_object *rules) {
-        for (size_t i = 0; i < json_object_array_length(rules) && i < NETWORK_RULES_MAX; i++) {
-                json_object *item = json_object_array_get_idx(rules, i);
-                const char *text = json_object_is_type(item, json_type_string) ? json_object_get_string(item) : "";
+/* What callers may not do, though the configuration may. Names of sets are its own: what is in them is not for callers
+ * to know, or to rely on. And to read a rule that is not ASCII takes up to 0.7 ms, in which nobody else is served. */
+static const char *network_list_fault(json_object *rules) {
+        size_t size = 0;
 
+        for (size_t i = 0; i < json_object_array_length(rules) && i <= NETWORK_RULES_MAX; i++) {
+                json_object *item = json_object_array_get_idx(rules, i);
+                const char *text;
+
+                if (!json_object_is_type(item, json_type_string))
+                        continue;
+                text = json_object_get_string(item);
                 if (text[text[0] == '!'] == '@')
-                        return true;
+                        return "Sets of rules (@NAME) are for the configuration only. Name the hosts.";
+                size += (size_t) json_object_get_string_len(item);
+                if (size > NETWORK_LIST_SIZE_MAX)
+                        return "Rules may be 32 KiB together. Name fewer hosts, or what is above them (*.NAME).";
         }
-        return false;
+        return NULL;
 }
 
 int api_network_list(VarlinkLink *link, const char *parameter, json_object *rules, NetworkList *ret) {
         _cleanup_free_ char *why = NULL, *message = NULL;
+        const char *fault;
 
         if (!rules)
                 return 0;
-        if (names_a_set(rules)) {
-                (void) varlink_error_invalid(link, parameter,
-                                             "Sets of rules (@NAME) are for the configuration only. Name the hosts.");
+        fault = network_list_fault(rules);
+        if (fault) {
+                (void) varlink_error_invalid(link, parameter, fault);
                 return 1;
         }
         if (network_list_from_json(rules, ret, &why) >= 0)
