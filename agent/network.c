@@ -44,14 +44,20 @@ static const struct {
 
 static int listen_on(const struct sockaddr *address, socklen_t size) {
         _cleanup_close_ int fd = -EBADF;
+        const struct linger reset = { .l_onoff = 1 };
         const int on = 1;
 
         fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (fd < 0)
                 return -errno;
-        /* Accepted sockets inherit it: what the proxy has sent must not wait for the client's acknowledgement. */
-        if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0)
+        /* Accepted sockets inherit these: what the proxy has sent must not wait for the client's acknowledgement; a
+         * connection that nobody has ended is reset, whoever dies. */
+        if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
+            setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) < 0)
                 return -errno;
+        /* Within a machine there is no congestion, but a sender that paces (bbr, where it is the default) is woken by
+         * timers for each packet, and so are its readers. This one is in every kernel. */
+        (void) setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
         if (address->sa_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) < 0)
                 return -errno;
         if (bind(fd, address, size) < 0 || listen(fd, SOMAXCONN) < 0)

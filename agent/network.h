@@ -3,7 +3,7 @@
 
 /*
  * The session's way to the network, as pid 1 has it: the jail has a loopback and nothing else; on that the agent
- * listens for connections, which a process of its own, the relay (relay.h), carries to the proxy outside. Without the
+ * listens for connections, which a process of its own, the relay (relay.h), hands to the proxy outside. Without the
  * proxy's descriptor there is none of all this.
  */
 

@@ -14,7 +14,8 @@
  *                                        that has died; may be left out
  *               "credentials":[{"host":string, "port":u, "name":string, "value":string}…]}   may be left out: a header
  *                                        field for plain HTTP requests to that host and port
- *              With its first byte comes the session's listening socket (SCM_RIGHTS): AF_UNIX, stream, non-blocking.
+ *              With its first byte comes the session's listening socket (SCM_RIGHTS): AF_UNIX, stream, non-blocking;
+ *              each connection to it brings one of the jail's, as a TCP socket with a byte (SCM_RIGHTS).
  *     CHANGE   the same JSON, without "used" and without a socket: from now on. What is open and would not be allowed
  *              any more is cut.
  *     REMOVE   no payload. Its connections are cut, its socket closed; REMOVED answers.

@@ -18,7 +18,8 @@
 #define CLIENT_WHERE_SIZE 300U
 
 typedef enum ClientState {
-        CLIENT_NEW,             /* nothing has come yet */
+        CLIENT_ARRIVING,        /* its socket is not here yet */
+        CLIENT_NEW,             /* it has said nothing yet */
         CLIENT_HTTP,            /* the head of a request is not whole */
         CLIENT_SOCKS_GREETING,
         CLIENT_SOCKS_REQUEST,
@@ -36,7 +37,7 @@ struct Client {
         ClientState state;
         uint64_t began, deadline, active;
         sd_event_source *timer, *source, *origin_source, *again;
-        Wire wire, origin;
+        Wire wire, origin;      /* wire: while it arrives, what it arrives over */
 
         /* What is asked for. */
         Buffer input;           /* that was read and is not understood yet, or is of the body */

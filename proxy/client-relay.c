@@ -140,7 +140,7 @@ static int prepare(Client *c) {
 void client_relay(Client *c, int fd) {
         int r;
 
-        wire_init(&c->origin, fd, /* is_unix= */ false);
+        wire_init(&c->origin, fd);
         c->state = CLIENT_RELAYING;
         c->active = now_monotonic();
         client_set_deadline(c, client_relay_deadline(c, c->active));

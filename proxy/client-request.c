@@ -173,7 +173,7 @@ static void understand(Client *c) {
 }
 
 static bool is_reading(const Client *c) {
-        return c->state <= CLIENT_SOCKS_REQUEST;
+        return c->state >= CLIENT_NEW && c->state <= CLIENT_SOCKS_REQUEST;
 }
 
 void client_read_request(Client *c) {

@@ -8,6 +8,7 @@
 #include "lib/fd-util.h"
 #include "lib/text.h"
 #include "proxy/client-private.h"
+#include "proxy/handover.h"
 #include "proxy/http-answer.h"
 
 /* ---- ends ---- */
@@ -117,6 +118,31 @@ void client_answer_take(Client *c, unsigned status, SocksReply reply, char *sent
 
 /* ---- events ---- */
 
+static int on_event(sd_event_source *source, int fd, uint32_t events, void *userdata);
+
+static int watch(Client *c) {
+        int r = sd_event_add_io(c->session->context->event, &c->source, c->wire.fd, WIRE_EVENTS, on_event, c);
+
+        if (r >= 0)
+                (void) sd_event_source_set_description(c->source, "client");
+        return r;
+}
+
+/* What it says then, if it has not yet, is another event. */
+static void arrive(Client *c) {
+        int fd = handover_receive(c->wire.fd);
+
+        if (fd == -EAGAIN)
+                return;
+        c->source = sd_event_source_disable_unref(c->source);
+        wire_reset(&c->wire);
+        if (fd >= 0)
+                wire_init(&c->wire, fd);
+        c->state = CLIENT_NEW;
+        if (fd < 0 || watch(c) < 0)
+                client_cut(c);
+}
+
 /* A question cannot be taken back, so who has asked it keeps his place until it is answered: else nothing would bound
  * how many there are. */
 static void leave(Client *c) {
@@ -126,6 +152,9 @@ static void leave(Client *c) {
 
 static void advance(Client *c) {
         switch (c->state) {
+        case CLIENT_ARRIVING:
+                arrive(c);
+                break;
         case CLIENT_NEW:
         case CLIENT_HTTP:
         case CLIENT_SOCKS_GREETING:
@@ -177,6 +206,7 @@ uint64_t client_relay_deadline(const Client *c, uint64_t now) {
 
 static void time_is_over(Client *c) {
         switch (c->state) {
+        case CLIENT_ARRIVING:
         case CLIENT_NEW:
         case CLIENT_SOCKS_GREETING:
         case CLIENT_SOCKS_REQUEST:
@@ -241,7 +271,6 @@ void client_decide_again(Client *c) {
 }
 
 int client_new(Session *s, int fd, Client **ret) {
-        sd_event *e = s->context->event;
         Client *c;
         int r;
 
@@ -254,16 +283,16 @@ int client_new(Session *s, int fd, Client **ret) {
         c->origin = WIRE_NULL;
         c->began = c->active = now_monotonic();
         c->deadline = usec_add(c->began, CLIENT_HEAD_USEC);
-        wire_init(&c->wire, fd, /* is_unix= */ true);
+        wire_init(&c->wire, fd);
 
-        r = sd_event_add_io(e, &c->source, fd, WIRE_EVENTS, on_event, c);
+        r = watch(c);
         if (r >= 0)
-                r = sd_event_add_time(e, &c->timer, CLOCK_MONOTONIC, c->deadline, /* accuracy= */ 0, on_time, c);
+                r = sd_event_add_time(s->context->event, &c->timer, CLOCK_MONOTONIC, c->deadline, /* accuracy= */ 0,
+                                      on_time, c);
         if (r < 0) {
                 (void) client_free(c);
                 return r;
         }
-        (void) sd_event_source_set_description(c->source, "client");
         (void) sd_event_source_set_description(c->timer, "client-time");
         *ret = c;
         return 0;

@@ -16,7 +16,7 @@ typedef struct Session Session;
 #define CLIENT_DIAL_USEC (30 * USEC_PER_SEC)
 #define CLIENT_ANSWER_USEC (5 * USEC_PER_SEC)   /* for an answer of ours to be read */
 
-/* Takes fd, a connected non-blocking Unix socket, also when it fails. */
+/* Takes fd, a connected Unix socket over which it comes (handover.h), also when it fails. */
 int client_new(Session *s, int fd, Client **ret);
 Client *client_free(Client *c);
 DEFINE_TRIVIAL_CLEANUP_FUNC(Client *, client_free);

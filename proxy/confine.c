@@ -20,7 +20,7 @@
 static const char *const call_table[] = {
         /* sockets; socket(2) is below, and those of AF_UNIX are only given */
         "accept", "accept4", "connect", "bind", "getsockname", "getpeername", "getsockopt", "setsockopt", "shutdown",
-        "send", "sendto", "sendmsg", "sendmmsg", "recv", "recvfrom", "recvmsg", "recvmmsg",
+        "send", "sendto", "sendmsg", "sendmmsg", "recv", "recvfrom", "recvmsg", "recvmmsg", "splice",
         /* descriptors */
         "read", "readv", "write", "writev", "pread64", "lseek", "_llseek", "close", "fcntl", "fcntl64",
         /* files of the resolver, and of libraries that are only loaded when they are needed */

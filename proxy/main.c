@@ -5,14 +5,15 @@
  *
  * sandbox-proxy is the only way from a jail to the network. sandboxd runs one for a user, as that user and outside of
  * his jails, and gives it a socket for each session that may use the network, with the list of what that session may
- * reach (lib/proxy-protocol.h, on descriptor 3). Code in the jail speaks HTTP or SOCKS5 to that socket.
+ * reach (lib/proxy-protocol.h, on descriptor 3). Through it the jail's connections come, TCP sockets of its loopback
+ * (handover), on which code speaks HTTP or SOCKS5.
  *
  *     main            descriptors, confinement, the loop
  *     control         sessions come, change, go; use and refusals are told (control-link: frames and descriptors)
  *     session         one session: its socket, bounds and clients
  *     client-request  what a client asks for: protocol, http-*, socks-request
  *     client-connect  may it? look the name up (resolver), judge the addresses (own-addresses), connect (dial)
- *     client-relay    bytes both ways (transfer, wire), each session at its rate (share)
+ *     client-relay    bytes both ways (transfer, wire, splice-pipe), each session at its rate (share)
  *
  * Who may harm whom: what clients and origins send is hostile, and never more of it is kept than the headers say; what
  * the daemon sends is trusted, but a frame that is none ends the process. The process has what any process of
@@ -32,6 +33,7 @@
 #include "lib/proxy-protocol.h"
 #include "proxy/confine.h"
 #include "proxy/control.h"
+#include "proxy/splice-pipe.h"
 
 static void on_ended(int error, const char *why, void *userdata) {
         if (error < 0 && why)
@@ -65,6 +67,8 @@ static int run(void) {
         int r;
 
         r = confine_process(PROXY_CONTROL_FD + 1);
+        if (r >= 0)
+                r = splice_pipe_open();
         if (r >= 0)
                 r = confine_calls();
         if (r < 0)

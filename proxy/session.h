@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The network of one session: the socket that its code connects to, what it may reach, what it has used, and its
- * connections. Belongs to the Control; borrows the Context.
+ * The network of one session: the socket that its connections come through, what it may reach, what it has used, and
+ * the connections. Belongs to the Control; borrows the Context.
  */
 
 #include "proxy/client.h"

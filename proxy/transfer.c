@@ -2,6 +2,8 @@
 
 #include "proxy/transfer.h"
 
+#include "proxy/splice-pipe.h"
+
 /* Its content never outlives a call. */
 static char chunk[TRANSFER_CHUNK];
 
@@ -10,7 +12,7 @@ typedef struct Flow {
         Transfer *t;
         Wire *from, *to;
         Buffer *rest;
-        bool *ended, *shut;
+        bool *ended, *shut, *bulk;
         bool is_out;
         TransferState from_lost, to_lost;
 } Flow;
@@ -85,9 +87,43 @@ static TransferState flow_pass(Flow *f, const char *data, size_t size) {
         return TRANSFER_BLOCKED;
 }
 
+/*
+ * The same of bytes that are in the pipe. Those that the other side does not take are copied, and so are few: they may
+ * be spread over many pages, all of which would be held for them, however little of it is accounted for.
+ */
+static TransferState flow_pour(Flow *f, size_t size) {
+        TransferState state = TRANSFER_BLOCKED;
+        char *place = NULL;
+        ssize_t n;
+
+        if (size < sizeof(chunk)) {
+                *f->bulk = false;
+                splice_pipe_empty(chunk, size);
+                return flow_pass(f, chunk, size);
+        }
+
+        n = wire_pour(f->to, size);
+        if (n < 0)
+                state = f->to_lost;
+        f->t->has_answered |= !f->is_out && n > 0;
+        size -= (size_t) MAX(n, 0);
+        if (size == 0)
+                return TRANSFER_BLOCKED;
+
+        *f->bulk = false;
+        if (state == TRANSFER_BLOCKED && buffer_reserve(f->rest, size, &place) < 0)
+                state = TRANSFER_NO_MEMORY;
+        splice_pipe_empty(place, size);
+        if (place)
+                buffer_commit(f->rest, size);
+        return state;
+}
+
 /* One chunk at most. TRANSFER_BLOCKED, and *moved is 0 where nothing can go on; TRANSFER_WANTS; or an end. */
 static TransferState flow_step(Flow *f, uint64_t budget, size_t *moved) {
         TransferState state = flow_flush(f);
+        bool through_pipe;
+        uint64_t size;
         ssize_t n;
 
         *moved = 0;
@@ -102,13 +138,20 @@ static TransferState flow_step(Flow *f, uint64_t budget, size_t *moved) {
         if (budget == 0)
                 return TRANSFER_WANTS;
 
-        n = wire_read(f->from, chunk, MIN(budget, sizeof(chunk)));
+        /* What the other side would not take had to be copied and kept. */
+        size = MIN(budget, *f->bulk ? wire_room(f->to) : 0);
+        through_pipe = size >= sizeof(chunk);
+        n = through_pipe ? wire_fill(f->from, MIN(size, SPLICE_PIPE_SIZE))
+                         : wire_read(f->from, chunk, MIN(budget, sizeof(chunk)));
         if (n == -EAGAIN)
                 return TRANSFER_BLOCKED;
         if (n < 0)
                 return f->from_lost;
         if (n > 0) {
                 *moved = (size_t) n;
+                if (through_pipe)
+                        return flow_pour(f, (size_t) n);
+                *f->bulk = n == sizeof(chunk) && !(f->is_out && f->t->is_http);
                 return flow_pass(f, chunk, (size_t) n);
         }
 
@@ -128,10 +171,10 @@ static bool transfer_is_over(const Transfer *t) {
 
 TransferState transfer_pump(Transfer *t, uint64_t budget, uint64_t *in, uint64_t *out) {
         Flow flows[] = {
-                { t, t->client, t->origin, &t->out, &t->out_ended, &t->out_shut, true, TRANSFER_CLIENT_LOST,
-                  TRANSFER_ORIGIN_LOST },
-                { t, t->origin, t->client, &t->in, &t->in_ended, &t->in_shut, false, TRANSFER_ORIGIN_LOST,
-                  TRANSFER_CLIENT_LOST },
+                { t, t->client, t->origin, &t->out, &t->out_ended, &t->out_shut, &t->out_bulk, true,
+                  TRANSFER_CLIENT_LOST, TRANSFER_ORIGIN_LOST },
+                { t, t->origin, t->client, &t->in, &t->in_ended, &t->in_shut, &t->in_bulk, false,
+                  TRANSFER_ORIGIN_LOST, TRANSFER_CLIENT_LOST },
         };
         uint64_t *const counts[] = { out, in };
         TransferState states[ELEMENTSOF(flows)];

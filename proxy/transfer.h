@@ -4,10 +4,10 @@
 /*
  * Bytes between a client and an origin, both ways, for a tunnel as they are and for a plain HTTP request only those
  * of its body. A side that has ended is told to the other one, which may go on (half-close). What was read and could
- * not be written is kept, at most TRANSFER_CHUNK a direction, and nothing more is read until it is gone.
+ * not be written is kept, about TRANSFER_CHUNK a direction, and nothing more is read until it is gone.
  *
- * read(2) and write(2) through one buffer of the process. splice(2) would need two pipes a connection, or one for as
- * long as something is under way; it was measured, and see docs/architecture.md.
+ * Little goes through one buffer of the process; where there is more than that to read, and room for it on the other
+ * side, it goes through one pipe (splice-pipe.h) without being copied. Bodies of requests are looked at, and copied.
  *
  * No event loop, no time, no opinion on how much may be moved: who calls transfer_pump() has these.
  */
@@ -33,6 +33,7 @@ typedef struct Transfer {
         Buffer out, in;         /* read, not written: to the origin, to the client */
         bool out_ended, in_ended; /* nothing more is to be read */
         bool out_shut, in_shut; /* and the other side knows */
+        bool out_bulk, in_bulk; /* there was more to read than a chunk */
         bool is_http;
         HttpBody body;          /* of is_http */
         bool has_answered;      /* something went to the client */

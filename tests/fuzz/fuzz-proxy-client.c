@@ -6,12 +6,14 @@
  * counted, and nothing may have gone to a network.
  */
 
+#include <netinet/in.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "lib/fd-util.h"
+#include "lib/socket.h"
 #include "proxy/session.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -66,6 +68,29 @@ static void check_answer(int fd) {
         assert_se(!memmem(answer, (size_t) all, SECRET, strlen(SECRET)));
 }
 
+/* A connection over the loopback, whose other end the session has. */
+static int connect_client(void) {
+        struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+        const struct linger reset = { .l_onoff = 1 };   /* else the ports would all be in TIME_WAIT soon */
+        struct iovec part = { .iov_base = (char[]) { 0 }, .iov_len = 1 };
+        int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd, theirs, over;
+        socklen_t size = sizeof(any);
+
+        assert_se(bind(listener, (struct sockaddr *) &any, size) >= 0 && listen(listener, 1) >= 0);
+        assert_se(getsockname(listener, (struct sockaddr *) &any, &size) >= 0);
+        fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_se(connect(fd, (struct sockaddr *) &any, size) >= 0);
+        assert_se(setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) >= 0);
+        theirs = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        over = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_se(connect(over, (struct sockaddr *) &address, address_size) >= 0);
+        assert_se(socket_send_fd(over, &part, 1, theirs) == 1);
+        (void) safe_close(over);
+        (void) safe_close(theirs);
+        (void) safe_close(listener);
+        return fd;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         size_t step = size > 0 ? data[0] * 16U + 1 : 0;
         int fd;
@@ -75,8 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (!event)
                 begin();
 
-        fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        assert_se(fd >= 0 && connect(fd, (struct sockaddr *) &address, address_size) >= 0);
+        fd = connect_client();
         turn();
         for (size_t i = 1; i < size; i += step) {
                 if (send(fd, data + i, MIN(step, size - i), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
@@ -87,6 +111,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         turn();
         check_answer(fd);
         (void) safe_close(fd);
+        for (unsigned i = 0; i < 100 && session->n_clients > 0; i++)
+                (void) sd_event_run(event, 100 * USEC_PER_MSEC);
         turn();
 
         assert_se(session->n_clients == 0 && !session->clients && !session->over);

@@ -31,7 +31,8 @@ def connect_head(target):
 
 
 class Client(Stream):
-    """A connection to a session's socket."""
+    """A connection of a session."""
+    was_reset = False
 
     def send(self, data):
         self.socket.sendall(data if isinstance(data, bytes) else data.encode("latin-1"))
@@ -43,7 +44,7 @@ class Client(Stream):
     def finish(self):
         """(all that still comes, whether its end was clean)"""
         try:
-            return self.rest(), True
+            return self.rest(), not self.was_reset
         except (ConnectionResetError, BrokenPipeError):
             taken, self.inbox = self.inbox, b""
             return taken, False
@@ -61,8 +62,12 @@ class Client(Stream):
 
     def try_send(self, data):
         """As far as the other side takes it."""
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        try:
             self.send(data)
+        except ConnectionResetError:
+            self.was_reset = True       # nobody is told twice
+        except BrokenPipeError:
+            pass
 
     def request(self, data):
         """Bytes as they are, and the answer, or None where there is none."""

@@ -47,6 +47,12 @@ def another(uid):
         become(0)
 
 
+def tcp_pair():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        ours = socket.create_connection(listener.getsockname())
+        return ours, listener.accept()[0]
+
+
 class Proxy:
     """A proxy process and the daemon's end of its control socket."""
 
@@ -190,12 +196,20 @@ class Session:
         other.remove()
 
     def connect(self, uid=None, wait=WAIT):
-        s = socket.socket(socket.AF_UNIX)
-        s.settimeout(wait)
-        with another(self.proxy.uid if uid is None else uid):
-            s.connect(self.path)
-        self.clients.append(Client(s))
+        """As a jail's relay has it: a connection of ours, the other end of which goes through the session's socket."""
+        ours, theirs = tcp_pair()
+        with theirs:
+            self.hand_over(theirs, uid=uid)
+        ours.settimeout(wait)
+        self.clients.append(Client(ours))
         return self.clients[-1]
+
+    def hand_over(self, *sockets, uid=None):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(WAIT)
+            with another(self.proxy.uid if uid is None else uid):
+                s.connect(self.path)
+            socket.send_fds(s, [b"\0"], [t.fileno() for t in sockets])
 
     def refused(self):
         return self.proxy.told(self.number, REFUSED)

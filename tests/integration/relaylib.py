@@ -5,6 +5,7 @@ import os
 import select
 import shutil
 import socket
+import struct
 import subprocess
 import tempfile
 import threading
@@ -43,6 +44,19 @@ def relays():
 """
 
 
+def arrived(over):
+    """What was sent over a connection of the proxy's socket, which is closed."""
+    with over:
+        over.settimeout(20)
+        _, (fd,), _, _ = socket.recv_fds(over, 1, 1)
+    s = socket.socket(fileno=fd)
+    s.settimeout(20)
+    # It is reset when it is closed, but by whoever says that he ends it.
+    assert struct.unpack("ii", s.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8)) == (1, 0)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 0, 0))
+    return s
+
+
 class Net:
     """A jail whose network ends in a socket here, unlinked as soon as the agent has it."""
 
@@ -59,9 +73,9 @@ class Net:
         self.agent.turn(CLIENT)
 
     def accept(self):
-        s, _ = self.listener.accept()
-        s.settimeout(20)
-        return s
+        """The end of a client's connection that the relay hands over."""
+        over, _ = self.listener.accept()
+        return arrived(over)
 
     def begin(self, code):
         self.agent.begin(code)

@@ -11,8 +11,8 @@ import pytest
 
 from daemonlib import wait_for
 from netlib import CLOSED4, DEAD4, NAME_SERVER, OTHER_NAME_SERVER, PUBLIC4
-from proxylib import ADD, CHANGE, HEADER, PROXY, REMOVE, STRANGER, WAIT, Proxy, Session
-from weblib import BLOB, HELLO, LATE_RESET, MUTE, RESET, SOURCE
+from proxylib import ADD, CHANGE, HEADER, PROXY, REMOVE, STRANGER, WAIT, Proxy, Session, tcp_pair
+from weblib import BLOB, HELLO, LATE_RESET, MUTE, RESET, SOURCE, reset
 
 PORTS = (HELLO, BLOB, MUTE, RESET, LATE_RESET, SOURCE)
 RULES = ["a.example", "a.example:7", *(f"a.example:{port}" for port in PORTS)]
@@ -84,7 +84,10 @@ def test_client_that_goes_away(world, session, when):
         c.opened(f"a.example:{MUTE}").send("goes away")
     if when != "at once":
         during = wait_for(lambda: (n := world.proxy.fds()) > before and n)
-    c.close()
+    if when in ("while the name is looked up", "while it connects"):
+        reset(c.socket)                 # whoever ends his half only may wait for an answer
+    else:
+        c.close()
     if when == "in the tunnel":
         assert world.internet.find_taken(b"goes away")
     # The question to a name server goes on.
@@ -118,30 +121,61 @@ def test_foreign_users_are_refused(world, session):
     """The socket lies where others may get at it; who connects is looked at."""
     s = session("a.example")
     world.contacts()
-    for n in range(3):
-        c = s.connect(uid=STRANGER)
-        assert c.request(b"GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n") is None
+    for _ in range(3):
+        with contextlib.suppress(BrokenPipeError):      # it may be closed already when the client is sent
+            c = s.connect(uid=STRANGER)
+            assert c.request(b"GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n") is None
     assert not world.contacts()
     assert s.connect().get("http://a.example/").status == 200
 
 
-def test_descriptors_that_are_sent_are_not_kept(world, session):
+@pytest.mark.parametrize("what", ["nothing", "pipe", "Unix", "UDP", "listening", "unconnected", "several"])
+def test_what_is_handed_over(world, session, what):
+    """It is one connection, or it is gone; nothing is kept."""
     s = session("a.example:7")
-    c = s.connect().opened("a.example:7")
-    before = world.proxy.fds()
-    for _ in range(20):
-        socket.send_fds(c.socket, [b"x"], [0, 1, 2])
-    assert c.exactly(20) == b"x" * 20
-    assert world.proxy.fds() <= before
+    s.settled()
+    before = wait_for_rest(world.proxy)
+    with contextlib.ExitStack() as stack:
+        add = stack.enter_context
+        sockets = {
+            "nothing": lambda: [],
+            "pipe": lambda: [add(os.fdopen(fd, "rb" if n == 0 else "wb")) for n, fd in enumerate(os.pipe())][1:],
+            "Unix": lambda: [add(end) for end in socket.socketpair()][1:],
+            "UDP": lambda: [add(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))],
+            "listening": lambda: [add(socket.create_server(("127.0.0.1", 0)))],
+            "unconnected": lambda: [add(socket.socket())],
+            "several": lambda: [add(end) for _ in range(3) for end in tcp_pair()[::-1]],
+        }[what]()
+        for _ in range(20):
+            s.hand_over(*sockets)
+        if what == "several":           # the first is one, and the others are none
+            wait_for(lambda: world.proxy.fds() == before + 20)
+            sockets[1].shutdown(socket.SHUT_WR)
+        wait_for(lambda: world.proxy.fds() == before)
+    assert s.connect().opened("a.example:7")
 
 
-def test_data_behind_a_descriptor(session):
-    """Where one was sent, a read ends: the rest must not be forgotten."""
-    c = session("a.example:7").connect(wait=10).opened("a.example:7")
-    socket.send_fds(c.socket, [b"x"], [0])
-    assert c.exactly(1) == b"x"
-    c.send(bytes(20000))        # more than is looked at first, and nothing after it
-    assert c.exactly(20000) == bytes(20000)
+def test_socket_that_blocks(world, session):
+    """What comes may be as it likes: nobody waits for it."""
+    s = session(f"a.example:{SOURCE}", "a.example")
+    ours, theirs = tcp_pair()
+    with ours, theirs:
+        theirs.setblocking(True)
+        s.hand_over(theirs)
+        ours.sendall(f"CONNECT a.example:{SOURCE} HTTP/1.1\r\nHost: a.example:{SOURCE}\r\n\r\n".encode())
+        s.wait_usage(lambda u: u["bytes_in"] > 100000)          # nobody reads it
+        assert s.connect().get("http://a.example/").status == 200
+
+
+def test_proxy_that_is_killed_resets_both(world, proxy):
+    """Nothing that it carried may look whole."""
+    s = proxy.session(f"a.example:{MUTE}")
+    c = s.connect().opened(f"a.example:{MUTE}")
+    c.send("half of what was to come")
+    s.wait_usage(lambda u: u["bytes_out"] == 24)
+    proxy.process.kill()
+    assert c.finish() == (b"", False)
+    assert world.internet.find_taken(b"half of what was to come") == (b"half of what was to come", False)
 
 
 # ---- servers ----

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 #include <errno.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -8,11 +9,18 @@
 #include <criterion/criterion.h>
 
 #include "lib/fd-util.h"
+#include "proxy/splice-pipe.h"
 #include "proxy/transfer.h"
+#include "tcp-pair.h"
 
-TestSuite(transfer, .timeout = 20);
+static void setup(void) {
+        (void) signal(SIGPIPE, SIG_IGN);
+        cr_assert_eq(splice_pipe_open(), 0);
+}
 
-/* Unix sockets on both sides; what is not the client's is no Unix socket to the transfer. */
+TestSuite(transfer, .init = setup, .timeout = 20);
+
+/* Unix sockets on both sides, which have at once what was sent; but for resets they are as good as TCP. */
 typedef struct Fixture {
         int client, origin;     /* the ends that others have */
         Wire near, far;
@@ -28,8 +36,8 @@ static void fixture_init(Fixture *f) {
         cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, b), 0);
         f->client = a[0];
         f->origin = b[0];
-        wire_init(&f->near, a[1], true);
-        wire_init(&f->far, b[1], false);
+        wire_init(&f->near, a[1]);
+        wire_init(&f->far, b[1]);
         transfer_init(&f->t, &f->near, &f->far);
 }
 
@@ -84,17 +92,44 @@ Test(transfer, both_ways_and_half_closes) {
         cr_assert_eq(recv(f.client, &c, 1, MSG_DONTWAIT), 0, "an end");
 }
 
-Test(transfer, a_reset_is_seen_as_one) {
-        _cleanup_(fixture_done) Fixture f;
-        char c;
+/* Also where nobody says it: a process that is killed closes, too. */
+Test(transfer, what_nobody_has_ended_is_reset) {
+        for (unsigned said = 0; said < 4; said++) {
+                int fds[2];
+                Wire w;
+                char c;
 
-        fixture_init(&f);
-        say(f.client, "hello");
-        say(f.origin, "well");
-        cr_assert_eq(pump(&f, UINT64_MAX), TRANSFER_BLOCKED);
-        wire_reset(&f.near);
-        hear(f.client, "well");
-        cr_assert(recv(f.client, &c, 1, MSG_DONTWAIT) < 0 && errno == ECONNRESET);
+                tcp_pair(fds);
+                wire_init(&w, fds[1]);
+                if (said & 1)
+                        say(fds[0], "unread");
+                if (said & 2)
+                        (void) safe_close(w.fd);
+                else
+                        wire_reset(&w);
+                cr_assert(recv(fds[0], &c, 1, 0) < 0 && errno == ECONNRESET, "%u", said);
+                (void) safe_close(fds[0]);
+        }
+}
+
+Test(transfer, an_end_is_no_reset) {
+        for (unsigned said = 0; said < 2; said++) {
+                char c[2];
+                int fds[2];
+                Wire w;
+
+                tcp_pair(fds);
+                wire_init(&w, fds[1]);
+                cr_assert_eq(wire_write(&w, "ok", 2), 2);
+                if (said) {
+                        say(fds[0], "unread");
+                        tcp_wait(fds[1]);
+                }
+                wire_close(&w);
+                cr_assert_eq(recv(fds[0], c, 2, MSG_WAITALL), 2);
+                cr_assert_eq(recv(fds[0], c, 1, 0), 0, "%u", said);
+                (void) safe_close(fds[0]);
+        }
 }
 
 Test(transfer, a_budget_is_kept) {
@@ -111,13 +146,14 @@ Test(transfer, a_budget_is_kept) {
         cr_assert_eq(pump(&f, 1), TRANSFER_BLOCKED);
 }
 
-/* Also when nobody reads: all arrives in order, and no more than a chunk is held. */
+/* Also when nobody reads: all arrives in order, by the pipe and by copies, and no more than the pipe has is held. */
 Test(transfer, much_in_both_directions) {
         _cleanup_(fixture_done) Fixture f;
         enum { SIZE = 8 * 1024 * 1024 };
         int from[] = { 0, 0 }, to[] = { 0, 0 };
         size_t sent[2] = {}, got[2] = {};
         uint8_t piece[70001];
+        bool by_pipe = false, by_copy = false;
         unsigned round = 0;
 
         fixture_init(&f);
@@ -140,9 +176,64 @@ Test(transfer, much_in_both_directions) {
                         got[d] += (size_t) MAX(n, 0);
                 }
                 (void) pump(&f, 300000);
-                cr_assert(buffer_size(&f.t.in) <= TRANSFER_CHUNK && buffer_size(&f.t.out) <= TRANSFER_CHUNK);
+                by_pipe = by_pipe || f.t.in_bulk;
+                by_copy = by_copy || !f.t.in_bulk;
+                cr_assert(buffer_size(&f.t.in) <= SPLICE_PIPE_SIZE && buffer_size(&f.t.out) <= SPLICE_PIPE_SIZE);
         }
-        cr_assert(f.in == SIZE && f.out == SIZE);
+        cr_assert(f.in == SIZE && f.out == SIZE && by_pipe && by_copy);
+}
+
+static void fill(int fd) {
+        static const char much[TRANSFER_CHUNK];
+
+        cr_assert_eq(send(fd, much, sizeof(much), MSG_DONTWAIT), (ssize_t) sizeof(much));
+}
+
+static void drain(int fd) {
+        static char much[TRANSFER_CHUNK];
+        ssize_t n, all = 0;
+
+        while (all < (ssize_t) sizeof(much) && (n = recv(fd, much, sizeof(much) - (size_t) all, MSG_DONTWAIT)) > 0)
+                all += n;
+        cr_assert_eq(all, (ssize_t) sizeof(much));
+}
+
+/* Few bytes can be in many pages, and would hold all of them. */
+Test(transfer, little_is_copied) {
+        _cleanup_(fixture_done) Fixture f;
+
+        fixture_init(&f);
+        fill(f.origin);
+        cr_assert_eq(pump(&f, TRANSFER_CHUNK), TRANSFER_WANTS);
+        cr_assert(f.t.in_bulk);
+        drain(f.client);
+        say(f.origin, "little");
+        cr_assert_eq(pump(&f, UINT64_MAX), TRANSFER_BLOCKED);
+        cr_assert_not(f.t.in_bulk);
+        hear(f.client, "little");
+}
+
+/* What was on its way to somebody who is gone must not come to another. */
+Test(transfer, the_pipe_is_left_empty) {
+        _cleanup_(fixture_done) Fixture f, g;
+
+        fixture_init(&f);
+        fill(f.origin);
+        cr_assert_eq(pump(&f, TRANSFER_CHUNK), TRANSFER_WANTS);
+        fill(f.origin);
+        f.client = safe_close(f.client);
+        f.near.writable = f.far.readable = true;
+        cr_assert_eq(transfer_pump(&f.t, UINT64_MAX, &f.in, &f.out), TRANSFER_CLIENT_LOST);
+
+        fixture_init(&g);
+        fill(g.origin);
+        cr_assert_eq(pump(&g, TRANSFER_CHUNK), TRANSFER_WANTS);
+        drain(g.client);
+        say(g.origin, "mine");
+        fill(g.origin);
+        cr_assert_eq(pump(&g, UINT64_MAX), TRANSFER_BLOCKED);
+        char c[4];
+        cr_assert(recv(g.client, c, 4, MSG_DONTWAIT) == 4 && memcmp(c, "mine", 4) == 0);
 }
 
 Test(transfer, of_a_request_only_the_body_goes) {
