@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -57,18 +58,21 @@ int confine_process(unsigned keep_fds) {
 }
 
 static int allow_sockets(scmp_filter_ctx filter) {
-        static const int families[] = { AF_INET, AF_INET6, AF_NETLINK }; /* the last one for getifaddrs(3) */
+        static const int allowed[] = { AF_INET, AF_INET6 }, refused[] = { AF_UNIX, AF_PACKET };
         int r = 0;
 
-        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(families); i++)
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(allowed); i++)
                 r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
-                                     SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t) families[i]));
-        if (r >= 0)
+                                     SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t) allowed[i]));
+        for (size_t i = 0; r >= 0 && i < ELEMENTSOF(refused); i++)
                 r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
-                                     SCMP_A0(SCMP_CMP_EQ, AF_UNIX));
+                                     SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t) refused[i]));
+        if (r >= 0)     /* getifaddrs(3) */
+                r = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 2, SCMP_A0(SCMP_CMP_EQ, AF_NETLINK),
+                                     SCMP_A2(SCMP_CMP_EQ, NETLINK_ROUTE));
         if (r >= 0)
-                r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 1,
-                                     SCMP_A0(SCMP_CMP_EQ, AF_PACKET));
+                r = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(socket), 2,
+                                     SCMP_A0(SCMP_CMP_EQ, AF_NETLINK), SCMP_A2(SCMP_CMP_NE, NETLINK_ROUTE));
         return r;
 }
 
