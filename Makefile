@@ -50,6 +50,7 @@ AGENT_SRC := $(wildcard agent/*.c)
 SNAPSHOT_SRC := $(wildcard snapshot/*.c)
 PROXY_SRC := $(wildcard proxy/*.c)
 ENVIRONMENTS_SRC := $(wildcard environments/*.c)
+BECOME_SRC := $(wildcard become/*.c)
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
 LIB_OBJ := $(call objects,$(LIB_SRC))
@@ -60,11 +61,14 @@ AGENT_OBJ := $(call objects,$(AGENT_SRC))
 SNAPSHOT_OBJ := $(call objects,$(SNAPSHOT_SRC))
 PROXY_OBJ := $(call objects,$(PROXY_SRC))
 ENVIRONMENTS_OBJ := $(call objects,$(ENVIRONMENTS_SRC))
-ALL_OBJ := $(LIB_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(CTL_OBJ) $(AGENT_OBJ) $(SNAPSHOT_OBJ) $(PROXY_OBJ) $(ENVIRONMENTS_OBJ)
+BECOME_OBJ := $(call objects,$(BECOME_SRC))
+ALL_OBJ := $(LIB_OBJ) $(DAEMON_OBJ) $(SHIM_OBJ) $(CTL_OBJ) $(AGENT_OBJ) $(SNAPSHOT_OBJ) $(PROXY_OBJ) $(ENVIRONMENTS_OBJ) \
+        $(BECOME_OBJ)
 
 LIBRARY := $(BUILD)/libnixsandbox.a
 PROGRAMS := $(BUILD)/sandboxd $(BUILD)/nix-sandbox-mcp $(BUILD)/sandboxctl $(BUILD)/sandbox-agent \
-        $(BUILD)/sandbox-snapshot $(BUILD)/sandbox-environments $(BUILD)/sandbox-proxy
+        $(BUILD)/sandbox-snapshot $(BUILD)/sandbox-environments $(BUILD)/sandbox-proxy \
+        $(BUILD)/sandbox-become
 
 all: $(PROGRAMS)
 
@@ -119,6 +123,12 @@ ARCHIVE_LIBS := -larchive -lacl
 $(BUILD)/sandbox-agent: $(AGENT_OBJ) $(LIBRARY)
 	$(call say,LD)
 	$(Q)$(CC) $(CFLAGS_ALL) -static -Wl,--gc-sections -Wl,-z,relro $(LDFLAGS) -o $@ $^ -ljson-c $(ARCHIVE_LIBS)
+
+# The same for what is executed before each jail: 52 page faults to its end, of which 26 are those of a static program that
+# does nothing; with shared libraries it would be 78.
+$(BUILD)/sandbox-become: $(BECOME_OBJ) $(LIBRARY)
+	$(call say,LD)
+	$(Q)$(CC) $(CFLAGS_ALL) -static -Wl,--gc-sections -Wl,-z,relro $(LDFLAGS) -o $@ $^
 
 -include $(ALL_OBJ:.o=.d)
 

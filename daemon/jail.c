@@ -19,6 +19,7 @@
 
 #include "daemon/environment.h"
 #include "lib/agent-protocol.h"
+#include "lib/text.h"
 
 static const struct {
         unsigned bit;           /* 0: always */
@@ -316,7 +317,7 @@ int jail_build_options(const JailSpec *spec, Buffer *ret) {
 }
 
 int jail_build_argv(const JailSpec *spec, int args_fd, char ***ret) {
-        _cleanup_(jail_argv_freep) char **argv = NULL;
+        _cleanup_(strv_freep) char **argv = NULL;
         char args[16], agent[32], socket[16], list[16], filter[16], network[32];
         const char *words[] = { "bwrap", "--args", args, "--", agent, socket, list, filter, network };
         size_t n = spec->root ? 8 : 6;
@@ -343,12 +344,6 @@ int jail_build_argv(const JailSpec *spec, int args_fd, char ***ret) {
 
         *ret = TAKE_PTR(argv);
         return 0;
-}
-
-char **jail_argv_free(char **argv) {
-        for (char **s = argv; s && *s; s++)
-                free(*s);
-        return mfree(argv);
 }
 
 int jail_files_new(JailFiles *ret) {

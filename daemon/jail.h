@@ -49,10 +49,8 @@ unsigned jail_host_links(void);
 int jail_build_options(const JailSpec *spec, Buffer *ret);
 
 /* "bwrap --args N -- /proc/self/fd/AGENT SOCKET", with a root followed by "LIST SECCOMP", with a network by
- * "network=FD"; NULL-terminated; free with jail_argv_free(). */
+ * "network=FD"; NULL-terminated; for strv_free(). */
 int jail_build_argv(const JailSpec *spec, int args_fd, char ***ret);
-char **jail_argv_free(char **argv);
-DEFINE_TRIVIAL_CLEANUP_FUNC(char **, jail_argv_free);
 
 /* The made-up files of a jail, in sealed memory files that all jails share by fd_reopen(). */
 typedef struct JailFiles {

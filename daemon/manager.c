@@ -222,7 +222,7 @@ int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why)
         m->config = options->config;
         m->mode = options->mode;
         m->records = RECORD_DIRECTORY_NULL;
-        m->spawn = (SpawnContext){ .agent_fd = -EBADF, .seccomp_fd = -EBADF, .files = JAIL_FILES_NONE };
+        m->spawn = SPAWN_CONTEXT_NULL;
 
         r = manager_setup_event(m);
         if (r >= 0)
@@ -232,13 +232,13 @@ int manager_new(const ManagerOptions *options, Manager **ret, char **reterr_why)
                 r = spawn_context_init(&m->spawn, options->agent_path, reterr_why);
         if (r >= 0)
                 r = user_environments_new(m->event, &m->config->user_environment_dirs, &m->config->network.sets,
-                                          m->spawn.may_switch_user, &m->user_environments);
+                                          m->spawn.become_fd, &m->user_environments);
         if (r >= 0)
                 r = manager_setup_audit(m, options->state_dir);
         if (r >= 0)
                 r = manager_setup_snapshots(m, options->state_dir);
         if (r >= 0)
-                r = proxies_new(m->event, /* program= */ NULL, m->spawn.may_switch_user, &m->proxies);
+                r = proxies_new(m->event, /* program= */ NULL, m->spawn.become_fd, &m->proxies);
         if (r >= 0)
                 r = manager_setup_sessions(m, options, reterr_why);
         /* A private daemon serves one user, and polkit would not take its word for anything. */

@@ -11,12 +11,7 @@
 #include "daemon/fd-store.h"
 #include "daemon/session-record.h"
 #include "lib/log.h"
-
-static void strv_freep(char ***strv) {
-        for (char **s = *strv; s && *s; s++)
-                free(*s);
-        free(*strv);
-}
+#include "lib/text.h"
 
 static int add_socket(PassedFds *p, const char *name, int fd) {
         PassedSocket *sockets;

@@ -43,7 +43,7 @@ struct Process {
 struct Proxies {
         sd_event *event; /* borrowed */
         char *program;
-        bool switch_user;
+        int become_fd;
         Process *processes;
 };
 

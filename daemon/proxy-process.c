@@ -74,7 +74,8 @@ static int process_spawn(Process *p, int control_fd) {
                 .program = p->proxies->program,
                 .argv = argv,
                 .fds = HELPER_FDS_NONE,
-                .user = p->proxies->switch_user ? &p->user : NULL,
+                .user = p->proxies->become_fd >= 0 ? &p->user : NULL,
+                .become_fd = p->proxies->become_fd,
                 .memory_max = MEMORY_MAX,
                 .alone = true,
         };
@@ -209,7 +210,7 @@ static Process *find_process(const Proxies *all, uid_t uid) {
 
 /* ---- for the owner ---- */
 
-int proxies_new(sd_event *event, const char *program, bool switch_user, Proxies **ret) {
+int proxies_new(sd_event *event, const char *program, int become_fd, Proxies **ret) {
         Proxies *p;
         int r;
 
@@ -217,7 +218,7 @@ int proxies_new(sd_event *event, const char *program, bool switch_user, Proxies 
         if (!p)
                 return -ENOMEM;
         p->event = event;
-        p->switch_user = switch_user;
+        p->become_fd = become_fd;
         r = program ? free_and_strdup(&p->program, program) : program_sibling("sandbox-proxy", &p->program);
         if (r < 0) {
                 free(p);

@@ -25,8 +25,9 @@ typedef struct ProxyHandlers {
         void (*on_lost)(void *userdata);
 } ProxyHandlers;
 
-/* program NULL: beside the daemon's own, else in LIBEXECDIR. switch_user: whether it may become others. */
-int proxies_new(sd_event *event, const char *program, bool switch_user, Proxies **ret);
+/* program NULL: beside the daemon's own, else in LIBEXECDIR. become_fd, that of sandbox-become, is
+ * borrowed; -EBADF: the daemon serves its own user only. */
+int proxies_new(sd_event *event, const char *program, int become_fd, Proxies **ret);
 /* No session may be left. The processes end by themselves. */
 Proxies *proxies_free(Proxies *p);
 DEFINE_TRIVIAL_CLEANUP_FUNC(Proxies *, proxies_free);

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "daemon/become.h"
 #include "daemon/manager.h"
 #include "daemon/session-network.h"
 #include "daemon/shortage.h"
@@ -99,11 +100,16 @@ static const char *start_advice(const char *text) {
         return "";
 }
 
-/* Why a jail ended without a hello: what bubblewrap said, else what was wrong with the agent. */
+/* Why a jail ended without a hello: what sandbox-become or bubblewrap said, else what was wrong with the agent. */
 static char *start_explain(const Session *s, const char *text) {
         _cleanup_free_ char *quoted = NULL;
+        _cleanup_free_ char *step = NULL;
         char *why;
-        int r;
+        int error, r;
+
+        r = text ? become_failure_parse(text, &step, &error) : 0;
+        if (r > 0)
+                return spawn_explain(step, error, s->project, spawn_jail_uid(&s->manager->spawn, s->peer.uid));
 
         r = text && s->project_mode != PROJECT_NONE ? project_error_from_text(s->project, text) : 0;
         if (r > 0)
@@ -267,12 +273,13 @@ void session_on_hello(Session *s) {
 }
 
 void session_kill_jail(Session *s) {
-        if (s->cgroup)
-                (void) cgroup_kill(s->cgroup);
         /* Also where there is no cgroup: then the jail's pid 1 dies with its monitor (--die-with-parent), and its
-         * pid namespace with it. */
+         * pid namespace with it. First, since a process that does not have the user's uid yet can be killed, and may
+         * not have joined the cgroup yet. */
         if (s->pidfd >= 0)
                 (void) pidfd_kill(s->pidfd, SIGKILL);
+        if (s->cgroup)
+                (void) cgroup_kill(s->cgroup);
 }
 
 void session_drop_jail(Session *s) {

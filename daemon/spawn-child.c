@@ -3,15 +3,14 @@
 /*
  * What the child does, in this order:
  *
- *   1. join the session's cgroups: before the rights to do so are dropped, and while their descriptors still
- *      have the numbers that the daemon knows
- *   2. descriptors: 0 and 1 are /dev/null, 2 is the stderr pipe, 3… are the jail's; all others are closed
- *   3. signal dispositions and mask, umask, limits, OOM score, session keyring: the daemon's must not leak in
- *   4. a root caller's project: bubblewrap will look for it as a user who may have no way to it, so where the
- *      daemon is root itself it is bound to a place that all can reach, in a mount namespace of the child's own
- *   5. groups, gid, uid; ambient and permitted capabilities to nothing, because bubblewrap refuses to run with
- *      capabilities and a uid other than 0
- *   6. execve bubblewrap with an empty environment
+ *   1. descriptors: 0 and 1 are /dev/null, 2 is the stderr pipe, 3… are the jail's, then those that the session's
+ *      cgroups are joined by; the execve closes all others
+ *   2. signal dispositions and mask, umask, limits, OOM score, session keyring: the daemon's must not leak in
+ *   3. groups and gid; then execute sandbox-become, which does what the daemon must not wait for
+ *
+ * Where the daemon has no right to become others, it serves its own user, who can stop it anyway. There the child
+ * joins the cgroups first, drops what capabilities there are, because bubblewrap refuses to run with some and a uid
+ * other than 0, and executes bubblewrap itself, with an empty environment.
  *
  * A step that fails is written into the shared SpawnChild and the child exits; vfork means the parent reads it
  * without a pipe. Whoever the caller is, nothing in a jail has kernel uid 0 (design.md).
@@ -22,8 +21,6 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/keyctl.h>
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -39,8 +36,6 @@
 #define JAIL_NOFILE_SOFT 1024U
 #define JAIL_NOFILE_HARD 524288U
 
-const char spawn_step_project[] = "open the project";
-
 bool spawn_project_needs_place(const SpawnContext *c, const SpawnRequest *request) {
         return request->project_mode != PROJECT_NONE && request->uid == 0 && c->may_mount;
 }
@@ -51,11 +46,27 @@ _noreturn_ static void child_fail(SpawnChild *child, const char *step) {
         _exit(127);
 }
 
-static void child_set_fds(SpawnChild *child) {
-        int safe[_CHILD_FD_MAX]; /* not in *child: that is the daemon's memory */
+/* A copy, which the target numbers do not overwrite. */
+static int child_keep_become(SpawnChild *child) {
+        int fd = fcntl(child->context->become_fd, F_DUPFD_CLOEXEC, CHILD_FD_SAFE);
 
-        for (int i = STDERR_FILENO; i < _CHILD_FD_MAX; i++) {
-                int source = i == CHILD_FD_AGENT ? child->context->agent_fd : child->fds[i];
+        if (fd < 0)
+                child_fail(child, "duplicate descriptors");
+        return fd;
+}
+
+static int child_source(const SpawnChild *child, int target) {
+        if (target == CHILD_FD_AGENT)
+                return child->context->agent_fd;
+        return target < _CHILD_FD_MAX ? child->fds[target] : child->request->join_fds[target - _CHILD_FD_MAX];
+}
+
+static void child_set_fds(SpawnChild *child, bool with_joins) {
+        int safe[_CHILD_FD_MAX + BECOME_JOIN_MAX]; /* not in *child: that is the daemon's memory */
+        int n = _CHILD_FD_MAX + (with_joins ? (int) child->request->n_join_fds : 0);
+
+        for (int i = STDERR_FILENO; i < n; i++) {
+                int source = child_source(child, i);
 
                 safe[i] = source < 0 ? source : fcntl(source, F_DUPFD, CHILD_FD_SAFE);
                 if (source >= 0 && safe[i] < 0)
@@ -64,11 +75,14 @@ static void child_set_fds(SpawnChild *child) {
 
         if (dup2(child->null_fd, STDIN_FILENO) < 0 || dup2(child->null_fd, STDOUT_FILENO) < 0)
                 child_fail(child, "set standard descriptors");
-        for (int i = STDERR_FILENO; i < _CHILD_FD_MAX; i++)
+        for (int i = STDERR_FILENO; i < n; i++)
                 if (safe[i] < 0)
                         (void) close(i);
                 else if (dup2(safe[i], i) < 0)
                         child_fail(child, "set descriptors");
+        /* By the next execve: one of them may be what is executed. */
+        if (syscall(SYS_close_range, n, ~0U, CLOSE_RANGE_CLOEXEC) < 0)
+                child_fail(child, "close descriptors");
 }
 
 static void child_join_cgroups(SpawnChild *child) {
@@ -106,56 +120,49 @@ static void child_set_limits(SpawnChild *child) {
         }
 }
 
-/* The directory is opened as root, for whom it is; what is in it is read as the jail's user. */
-static void child_show_project(SpawnChild *child) {
-        int fd, tree;
-
-        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-                child_fail(child, "make a mount namespace for the project");
-        fd = open(child->request->project, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (fd < 0)
-                child_fail(child, spawn_step_project);
-        tree = open_tree(fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH | AT_RECURSIVE);
-        if (tree < 0 || move_mount(tree, "", AT_FDCWD, PROJECT_PLACE, MOVE_MOUNT_F_EMPTY_PATH) < 0)
-                child_fail(child, spawn_step_project);
-}
-
-static void child_drop_privileges(SpawnChild *child) {
+static void child_drop_capabilities(SpawnChild *child) {
         struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
         struct __user_cap_data_struct none[2] = {};
-        bool as_root = child->request->uid == 0;
-
-        if (child->context->may_switch_user) {
-                /* Raw system calls: libc's wrappers would signal the daemon's threads, had it any. */
-                if (syscall(SYS_setgroups, as_root ? 0 : child->request->n_groups, child->request->groups) <
-                    0)
-                        child_fail(child, "set groups");
-                if (syscall(SYS_setresgid, child->gid, child->gid, child->gid) < 0)
-                        child_fail(child, "set the group id");
-                if (syscall(SYS_setresuid, child->uid, child->uid, child->uid) < 0)
-                        child_fail(child, "set the user id");
-        }
 
         (void) prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
         if (syscall(SYS_capset, &header, none) < 0)
                 child_fail(child, "drop capabilities");
 }
 
-void spawn_child_run(SpawnChild *child) {
+_noreturn_ static void child_execute_bubblewrap(SpawnChild *child) {
         static char *const empty_environment[] = { NULL };
 
-        child_join_cgroups(child);
-        child_set_fds(child);
+        child_drop_capabilities(child);
+        (void) execve(child->context->bwrap, child->argv, empty_environment);
+        child_fail(child, "execute bubblewrap");
+}
+
+_noreturn_ static void child_become(SpawnChild *child, int become_fd) {
+        bool as_root = child->request->uid == 0;
+
+        if (become_set_groups(child->request->groups, as_root ? 0 : child->request->n_groups) < 0)
+                child_fail(child, "set groups");
+        if (become_set_gid(child->gid) < 0)
+                child_fail(child, "set the group id");
+        become_execute(become_fd, child->argv);
+        child_fail(child, "execute " BECOME_PROGRAM);
+}
+
+void spawn_child_run(SpawnChild *child) {
+        bool becomes = child->context->become_fd >= 0;
+        int become_fd = -EBADF;
+
+        if (becomes)
+                become_fd = child_keep_become(child);
+        else
+                child_join_cgroups(child);
+        child_set_fds(child, becomes);
         child_set_limits(child);
         process_reset_signals();
         (void) umask(0022);
         (void) syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL);
-        if (spawn_project_needs_place(child->context, child->request))
-                child_show_project(child);
-        child_drop_privileges(child);
 
-        if (syscall(SYS_close_range, _CHILD_FD_MAX, ~0U, 0) < 0)
-                child_fail(child, "close descriptors");
-        (void) execve(child->context->bwrap, child->argv, empty_environment);
-        child_fail(child, "execute bubblewrap");
+        if (becomes)
+                child_become(child, become_fd);
+        child_execute_bubblewrap(child);
 }

@@ -3,6 +3,7 @@
 
 /* The child of a spawn, between vfork(2) and execve(2): it has the daemon's memory and makes only system calls. */
 
+#include "daemon/become.h"
 #include "daemon/spawn.h"
 
 /* Numbers of descriptors in the child; after 2 in the order of child_fds. */
@@ -19,9 +20,6 @@ enum {
         _CHILD_FD_MAX,
 };
 
-/* The step whose failure is the caller's affair, by its address. */
-extern const char spawn_step_project[];
-
 typedef struct SpawnChild {
         const SpawnContext *context;
         const SpawnRequest *request;
@@ -30,16 +28,13 @@ typedef struct SpawnChild {
         int null_fd;
         int fds[_CHILD_FD_MAX]; /* sources, by target; 2 is the stderr pipe; those of programs are the context's;
                                  * -EBADF: there is to be none */
-        char **argv;
+        char **argv; /* bubblewrap's; sandbox-become's where the context has that */
         /* Written by the child: */
         const char *volatile failed_step;
         volatile int error;
 } SpawnChild;
 
-/* Where bubblewrap finds a root caller's project, which its own user has no way to: a directory that is there on every
- * machine and that jails have nothing of. */
-#define PROJECT_PLACE "/sys"
-/* Whether it has to be there. */
+/* Whether the project has to be bound over PROJECT_PLACE. */
 bool spawn_project_needs_place(const SpawnContext *c, const SpawnRequest *request);
 
 _noreturn_ void spawn_child_run(SpawnChild *child);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "daemon/seccomp.h"
+#include "lib/become.h"
 #include "lib/process.h"
 
 #define JAIL_USER "nix-sandbox-jail"
@@ -44,24 +45,25 @@ static char *find_program(const char *name) {
         return NULL;
 }
 
-static int open_agent(const char *agent_path, char **reterr_why) {
+/* path NULL: of ours. Once, so that an upgrade does not mix programs that do not understand each other. */
+static int open_program(const char *name, const char *path, char **reterr_why) {
         _cleanup_free_ char *found = NULL;
         int fd, r;
 
-        if (!agent_path) {
-                r = program_sibling("sandbox-agent", &found);
+        if (!path) {
+                r = program_sibling(name, &found);
                 if (r < 0)
                         return r;
-                agent_path = found;
+                path = found;
         }
 
-        fd = open(agent_path, O_RDONLY | O_CLOEXEC);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0) {
                 r = -errno;
                 if (asprintf(reterr_why,
                              "Cannot open '%s': %s. Install nix-sandbox completely, or build it with "
                              "'make'.",
-                             agent_path, strerror(-r)) < 0)
+                             path, strerror(-r)) < 0)
                         *reterr_why = NULL;
                 return r;
         }
@@ -85,15 +87,18 @@ static void find_jail_user(SpawnContext *c) {
 }
 
 int spawn_context_init(SpawnContext *c, const char *agent_path, char **reterr_why) {
-        *c = (SpawnContext){
-                .agent_fd = -EBADF,
-                .seccomp_fd = -EBADF,
-                .files = JAIL_FILES_NONE,
-        };
+        *c = SPAWN_CONTEXT_NULL;
 
-        c->agent_fd = open_agent(agent_path, reterr_why);
+        c->agent_fd = open_program("sandbox-agent", agent_path, reterr_why);
         if (c->agent_fd < 0)
                 return c->agent_fd;
+
+        c->may_switch_user = has_capabilities((1U << CAP_SETUID) | (1U << CAP_SETGID));
+        if (c->may_switch_user) {
+                c->become_fd = open_program(BECOME_PROGRAM, /* path= */ NULL, reterr_why);
+                if (c->become_fd < 0)
+                        return c->become_fd;
+        }
 
         c->seccomp_fd = seccomp_filter_new();
         if (c->seccomp_fd < 0)
@@ -101,8 +106,7 @@ int spawn_context_init(SpawnContext *c, const char *agent_path, char **reterr_wh
 
         c->bwrap = find_program(BWRAP);
         c->links = jail_host_links();
-        c->may_switch_user = has_capabilities((1U << CAP_SETUID) | (1U << CAP_SETGID));
-        c->may_mount = geteuid() == 0 && has_capabilities(1U << CAP_SYS_ADMIN);
+        c->may_mount = c->may_switch_user && geteuid() == 0 && has_capabilities(1U << CAP_SYS_ADMIN);
         find_jail_user(c);
         return jail_files_new(&c->files);
 }
@@ -110,6 +114,7 @@ int spawn_context_init(SpawnContext *c, const char *agent_path, char **reterr_wh
 void spawn_context_done(SpawnContext *c) {
         c->bwrap = mfree(c->bwrap);
         c->agent_fd = safe_close(c->agent_fd);
+        c->become_fd = safe_close(c->become_fd);
         c->seccomp_fd = safe_close(c->seccomp_fd);
         jail_files_done(&c->files);
 }

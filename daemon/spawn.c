@@ -6,7 +6,8 @@
  * The daemon prepares everything that can fail or allocate: fresh descriptions of the shared memory files,
  * the option list in a memory file, the argument vector, socketpair and pipe. Then it vforks: the child
  * borrows the daemon's memory (no page tables are copied; a fork of the daemon would cost more than the
- * whole jail on some machines) and makes only system calls (spawn-child.c).
+ * whole jail on some machines), makes only system calls (spawn-child.c), and executes sandbox-become, before
+ * anything is done that others could make last (become.h).
  */
 
 #include "daemon/spawn-child.h"
@@ -19,6 +20,7 @@
 
 #include "daemon/shortage.h"
 #include "lib/process.h"
+#include "lib/text.h"
 
 /* What no project has. */
 #define PROJECT_PROBE ".nix-sandbox-is-not-there"
@@ -115,14 +117,21 @@ static int prepare_files(const SpawnContext *c, const Environment *e, int fds[_C
         return 0;
 }
 
+char *spawn_explain(const char *step, int error, const char *project, uid_t uid) {
+        char *why;
+
+        if (project && streq(step, BECOME_STEP_PROJECT))
+                return project_explain(project, uid, error);
+        if (asprintf(&why, "Starting the sandbox failed at the step '%s': %s.%s", step, strerror(error),
+                     shortage_advice(-error)) < 0)
+                return NULL;
+        return why;
+}
+
 static int child_error(const SpawnChild *child, pid_t pid, char **reterr_why) {
         (void) waitpid(pid, NULL, 0); /* it has exited already: vfork returned after its _exit */
 
-        if (child->failed_step == spawn_step_project)
-                *reterr_why = project_explain(child->request->project, child->uid, child->error);
-        else if (asprintf(reterr_why, "Starting the sandbox failed at the step '%s': %s.%s", child->failed_step,
-                     strerror(child->error), shortage_advice(-child->error)) < 0)
-                *reterr_why = NULL;
+        *reterr_why = spawn_explain(child->failed_step, child->error, child->request->project, child->uid);
         return -child->error;
 }
 
@@ -140,6 +149,20 @@ static int spawn_child(SpawnChild *child, Spawned *spawned, char **reterr_why) {
         spawned->pid = pid;
         spawned->pidfd = pidfd_open_child(pid);
         return MIN(spawned->pidfd, 0);
+}
+
+/* Who has to become somebody else executes bubblewrap by sandbox-become. */
+static int prepare_become(SpawnChild *child) {
+        const SpawnRequest *request = child->request;
+        _cleanup_(strv_freep) char **argv = TAKE_PTR(child->argv);
+        const Become become = {
+                .uid = child->uid,
+                .join_fd = _CHILD_FD_MAX,
+                .n_join = request->n_join_fds,
+                .project = spawn_project_needs_place(child->context, request) ? request->project : NULL,
+        };
+
+        return become_build_argv(&become, child->context->bwrap, (const char *const *) argv, &child->argv);
 }
 
 /* Everything the child needs, with its sources in child->fds; the caller closes them. */
@@ -170,6 +193,8 @@ static int prepare_child(SpawnChild *child, Spawned *spawned) {
         if (r >= 0)
                 r = prepare_arguments(child->context, child->request, &child->fds[CHILD_FD_ARGS],
                                       &child->argv);
+        if (r >= 0 && child->context->become_fd >= 0)
+                r = prepare_become(child);
         return r;
 }
 
@@ -204,7 +229,7 @@ int spawn_jail(const SpawnContext *c, const SpawnRequest *request, Spawned *ret,
 
         for (size_t i = 0; i < ELEMENTSOF(child.fds); i++)
                 (void) safe_close(child.fds[i]);
-        (void) jail_argv_free(child.argv);
+        (void) strv_free(child.argv);
         if (r < 0)
                 return r;
 

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Starts the jail of a session: a child that joins the session's cgroups, becomes the session's user and
- * executes bubblewrap, which executes the agent. Returns at once; that the jail
- * is up is told by the agent's hello on the socket, that it is gone by the pidfd.
+ * Starts the jail of a session: a child that joins the session's cgroups, becomes the session's user, by
+ * sandbox-become where that is another one, and executes bubblewrap, which executes the agent. Returns at once; that
+ * the jail is up is told by the agent's hello on the socket, that it is gone by the pidfd.
  */
 
 #include <sys/types.h>
@@ -16,14 +16,18 @@
 typedef struct SpawnContext {
         char *bwrap;  /* path of bubblewrap; NULL when there is none */
         int agent_fd; /* the agent's binary */
+        int become_fd; /* that of sandbox-become; -EBADF where it may not switch */
         int seccomp_fd;
         JailFiles files;
         unsigned links; /* JailLink bits */
         uid_t jail_uid; /* who a root caller's jail runs as, never 0 */
         gid_t jail_gid;
         bool may_switch_user; /* root, or CAP_SETUID and CAP_SETGID */
-        bool may_mount;       /* root with CAP_SYS_ADMIN */
+        bool may_mount;       /* besides that, root with CAP_SYS_ADMIN */
 } SpawnContext;
+
+#define SPAWN_CONTEXT_NULL \
+        ((SpawnContext){ .agent_fd = -EBADF, .become_fd = -EBADF, .seccomp_fd = -EBADF, .files = JAIL_FILES_NONE })
 
 /* agent_path NULL: beside the daemon's own program, else in LIBEXECDIR. *reterr_why (allocated) says what is
  * missing. A missing bubblewrap is not an error here: the daemon runs, and each spawn refuses with
@@ -63,3 +67,7 @@ uid_t spawn_jail_uid(const SpawnContext *c, uid_t caller);
  * -EAGAIN and -ENOMEM may pass and are worth a retry. */
 int spawn_jail(const SpawnContext *c, const SpawnRequest *request, Spawned *ret, char **reterr_why);
 void spawned_done(Spawned *s);
+
+/* The sentence for a step that failed, there or in sandbox-become; allocated, NULL on OOM. uid is the jail's, project
+ * may be NULL. */
+char *spawn_explain(const char *step, int error, const char *project, uid_t uid);

@@ -39,13 +39,14 @@ static void build_arguments(const char *program, const ConfigDirectories *direct
 }
 
 int user_environments_spawn(const char *program, const ConfigDirectories *directories, const PeerCred *user,
-                            bool switch_user, UserEnvironmentsSpawned *ret) {
+                            int become_fd, UserEnvironmentsSpawned *ret) {
         const char *argv[ARGUMENTS_MAX];
         HelperSpawn helper = {
                 .program = program,
                 .argv = argv,
                 .fds = HELPER_FDS_NONE,
-                .user = switch_user ? user : NULL,
+                .user = become_fd >= 0 ? user : NULL,
+                .become_fd = become_fd,
                 .memory_max = MEMORY_MAX,
                 .cpu_seconds_max = CPU_SECONDS_MAX,
                 .seconds_max = SECONDS_MAX,

@@ -11,6 +11,6 @@ typedef struct UserEnvironmentsSpawned {
         int result_fd; /* non-blocking */
 } UserEnvironmentsSpawned;
 
-/* switch_user: the daemon is somebody else. Nothing is left on failure. */
+/* become_fd: that of sandbox-become; -EBADF: the user is the daemon's. Nothing is left on failure. */
 int user_environments_spawn(const char *program, const ConfigDirectories *directories, const PeerCred *user,
-                            bool switch_user, UserEnvironmentsSpawned *ret);
+                            int become_fd, UserEnvironmentsSpawned *ret);

@@ -12,6 +12,7 @@
 
 #include "daemon/user-environments-spawn.h"
 #include "lib/artifact-json.h"
+#include "lib/become.h"
 #include "lib/buffer.h"
 #include "lib/log.h"
 #include "lib/process.h"
@@ -29,7 +30,7 @@ struct UserEnvironments {
         sd_event_source *start_source; /* enabled when a question may begin, or has failed */
         const ConfigDirectories *directories;
         const NetworkSets *sets;
-        bool switch_user;
+        int become_fd;
         char *program;
         UserEnvironmentsQuestion *questions; /* in their order */
 };
@@ -165,6 +166,15 @@ static int on_time(sd_event_source *source, uint64_t usec, void *userdata) {
         return 0;
 }
 
+/* NULL: as it should be. */
+static const char *explain_exit(const siginfo_t *info) {
+        if (info->si_code == CLD_EXITED && info->si_status == 0)
+                return NULL;
+        return info->si_code == CLD_EXITED && info->si_status == BECOME_STATUS
+                       ? "sandbox-environments could not be started"
+                       : "sandbox-environments failed";
+}
+
 static int on_exit_of_process(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         UserEnvironmentsQuestion *q = userdata;
         siginfo_t info = {};
@@ -177,9 +187,7 @@ static int on_exit_of_process(sd_event_source *source, int fd, uint32_t revents,
                 before = buffer_size(&q->result);
                 r = q->killed ? 0 : read_result(q);
         } while (r > 0 && buffer_size(&q->result) > before);
-        question_over(q, r < 0                                                  ? "it has too much"
-                              : info.si_code == CLD_EXITED && info.si_status == 0 ? NULL
-                                                                                  : "sandbox-environments failed");
+        question_over(q, r < 0 ? "it has too much" : explain_exit(&info));
         return 0;
 }
 
@@ -208,7 +216,7 @@ static void question_start(UserEnvironmentsQuestion *q) {
         UserEnvironmentsSpawned spawned;
         int r;
 
-        r = user_environments_spawn(u->program, u->directories, &q->user, u->switch_user, &spawned);
+        r = user_environments_spawn(u->program, u->directories, &q->user, u->become_fd, &spawned);
         if (r < 0) {
                 (void) log_warning_errno(r, "Failed to start '%s': %m", u->program);
                 return question_over(q, "sandbox-environments could not be started");
@@ -269,7 +277,7 @@ static int on_start(sd_event_source *source, void *userdata) {
 }
 
 bool user_environments_possible(const UserEnvironments *u, uid_t uid) {
-        return u->directories->n_paths > 0 && (u->switch_user || uid == getuid());
+        return u->directories->n_paths > 0 && (u->become_fd >= 0 || uid == getuid());
 }
 
 static unsigned count_waiting(const UserEnvironments *u, uid_t uid) {
@@ -322,7 +330,7 @@ void user_environments_cancel(UserEnvironmentsQuestion *q) {
 }
 
 int user_environments_new(sd_event *event, const ConfigDirectories *directories, const NetworkSets *sets,
-                          bool switch_user, UserEnvironments **ret) {
+                          int become_fd, UserEnvironments **ret) {
         UserEnvironments *u;
         int r;
 
@@ -332,7 +340,7 @@ int user_environments_new(sd_event *event, const ConfigDirectories *directories,
         u->event = sd_event_ref(event);
         u->directories = directories;
         u->sets = sets;
-        u->switch_user = switch_user;
+        u->become_fd = become_fd;
         r = program_sibling("sandbox-environments", &u->program);
         if (r >= 0)
                 r = sd_event_add_defer(event, &u->start_source, on_start, u);

@@ -27,9 +27,10 @@ typedef struct UserEnvironmentsQuestion UserEnvironmentsQuestion;
  * what is passed over. set NULL: memory is short. */
 typedef void (*UserEnvironmentsCallback)(EnvironmentSet *set, void *userdata);
 
-/* directories and sets are borrowed. switch_user: the process may become any user. */
+/* directories, sets and become_fd, that of sandbox-become, are borrowed; -EBADF: the daemon serves its own user
+ * only. */
 int user_environments_new(sd_event *event, const ConfigDirectories *directories, const NetworkSets *sets,
-                          bool switch_user, UserEnvironments **ret);
+                          int become_fd, UserEnvironments **ret);
 /* Kills what runs, and calls nobody. */
 UserEnvironments *user_environments_free(UserEnvironments *u);
 

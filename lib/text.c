@@ -232,6 +232,12 @@ int free_and_strdup(char **p, const char *s) {
         return 0;
 }
 
+char **strv_free(char **v) {
+        for (char **s = v; s && *s; s++)
+                free(*s);
+        return mfree(v);
+}
+
 char *text_quote(const char *s, size_t max) {
         _cleanup_(buffer_done) Buffer b = {};
         char *quoted;

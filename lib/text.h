@@ -31,6 +31,10 @@ int utf8_decoder_finish(Utf8Decoder *d, Buffer *out);
 /* Replaces an allocated string, or NULL, by a copy of another; unchanged on -ENOMEM. */
 int free_and_strdup(char **p, const char *s);
 
+/* Frees a vector of allocated strings that ends with NULL. */
+char **strv_free(char **v);
+DEFINE_TRIVIAL_CLEANUP_FUNC(char **, strv_free);
+
 /* A copy of a string made valid in the same way. Allocated; NULL on OOM. */
 char *utf8_repair(const char *s);
 

@@ -43,6 +43,7 @@ stdenv.mkDerivation (finalAttrs: {
       ../Makefile
       ../README.md
       ../agent
+      ../become
       ../completions
       ../ctl
       ../daemon

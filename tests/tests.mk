@@ -76,7 +76,7 @@ bench-sessions: all
 	@bench/bench --build $(BUILD) --only-sessions
 
 tidy:
-	clang-tidy --quiet $(wildcard lib/*.c daemon/*.c shim/*.c ctl/*.c agent/*.c snapshot/*.c proxy/*.c environments/*.c) -- -std=gnu17 -D_GNU_SOURCE -I. \
+	clang-tidy --quiet $(wildcard lib/*.c daemon/*.c shim/*.c ctl/*.c agent/*.c snapshot/*.c proxy/*.c environments/*.c become/*.c) -- -std=gnu17 -D_GNU_SOURCE -I. \
 	        -DLIBEXECDIR='""' -DBINDIR='""' -DSYSCONFDIR='""' -DBWRAP='"bwrap"' $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 
 .PHONY: check demo bench bench-sessions bench-snapshots bench-closures bench-checkpoints bench-proxy tidy

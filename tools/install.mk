@@ -18,7 +18,7 @@ installed = $(foreach f,$(2),$(1):$(f):$(3))
 INSTALLED := \
         $(call installed,755,$(BUILD)/nix-sandbox-mcp $(BUILD)/sandboxctl,$(BINDIR)) \
         $(call installed,755,$(BUILD)/sandboxd $(BUILD)/sandbox-agent $(BUILD)/sandbox-snapshot \
-	        $(BUILD)/sandbox-environments $(BUILD)/sandbox-proxy,$(LIBEXECDIR)) \
+	        $(BUILD)/sandbox-environments $(BUILD)/sandbox-proxy $(BUILD)/sandbox-become,$(LIBEXECDIR)) \
         $(call installed,644,daemon/io.nixsandbox.varlink,$(DATADIR)/nix-sandbox) \
         $(call installed,644,$(UNITS),$(UNITDIR)) \
         $(call installed,644,$(UNIT_DROPINS),$(UNITDIR)/sandboxd.service.d) \

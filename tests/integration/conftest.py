@@ -45,7 +45,7 @@ def name(daemon):
 def stateful(programs):
     """A directory of programs with an agent whose state is a few words: state_agent.py."""
     with removed(public_directory()) as path:
-        for program in ("sandboxd", "sandbox-snapshot", "sandboxctl"):
+        for program in ("sandboxd", "sandbox-become", "sandbox-snapshot", "sandboxctl"):
             shutil.copy(os.path.join(programs, program), path)
         shutil.copy(os.path.join(os.path.dirname(os.path.realpath(__file__)), "state_agent.py"),
                     os.path.join(path, "sandbox-agent"))

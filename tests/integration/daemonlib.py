@@ -14,7 +14,8 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
-PROGRAMS = ("sandboxd", "sandbox-agent", "sandbox-snapshot", "sandbox-environments", "sandbox-proxy", "sandboxctl", "nix-sandbox-mcp")
+PROGRAMS = ("sandboxd", "sandbox-agent", "sandbox-snapshot", "sandbox-environments", "sandbox-proxy", "sandbox-become",
+            "sandboxctl", "nix-sandbox-mcp")
 NOBODY = 65534
 WAIT = 30.0
 I = "io.nixsandbox."

@@ -241,7 +241,8 @@ def fake(programs):
         def make(mode):
             path = public_directory()
             stack.callback(shutil.rmtree, path, ignore_errors=True)
-            shutil.copy(os.path.join(programs, "sandboxd"), path)
+            for program in ("sandboxd", "sandbox-become"):
+                shutil.copy(os.path.join(programs, program), path)
             with open(os.path.join(os.path.dirname(__file__), "fake_agent.py"), encoding="utf-8") as f:
                 text = f.read()
             with open(os.path.join(path, "sandbox-agent"), "w", encoding="utf-8") as f:

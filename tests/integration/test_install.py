@@ -10,7 +10,7 @@ import pytest
 from daemonlib import BUILD, ROOT, public_directory, removed
 
 PROGRAMS = {"bin/nix-sandbox-mcp", "bin/sandboxctl", "libexec/nix-sandbox/sandbox-agent", "libexec/nix-sandbox/sandbox-snapshot",
-            "libexec/nix-sandbox/sandbox-environments", "libexec/nix-sandbox/sandbox-proxy",
+            "libexec/nix-sandbox/sandbox-environments", "libexec/nix-sandbox/sandbox-proxy", "libexec/nix-sandbox/sandbox-become",
             "libexec/nix-sandbox/sandboxd"}
 DATA = {
     "lib/systemd/catalog/nix-sandbox.catalog", "lib/systemd/system/nix-sandbox.slice",

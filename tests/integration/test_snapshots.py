@@ -320,7 +320,7 @@ def test_program_that_dies_or_hangs(daemons):
 
 def test_program_that_is_missing(daemons, stateful):
     with removed(public_directory()) as path:
-        for program in ("sandboxd", "sandbox-agent"):
+        for program in ("sandboxd", "sandbox-agent", "sandbox-become"):
             shutil.copy(os.path.join(stateful, program), path)
         d = daemons(programs=path)
         d.run("set x 1", "a")

@@ -19,6 +19,7 @@
 
 #include "daemon/jail.h"
 #include "daemon/seccomp.h"
+#include "lib/text.h"
 
 #define NOBODY 65534U
 #define REPORT_MAX (256 * KIB)
@@ -145,7 +146,7 @@ static char *run(const Limits *limits) {
                 .group_fd = FD_GROUP,
                 .hosts_fd = FD_HOSTS,
         };
-        _cleanup_(jail_argv_freep) char **argv = NULL;
+        _cleanup_(strv_freep) char **argv = NULL;
         _cleanup_(jail_files_done) JailFiles files = JAIL_FILES_NONE;
         _cleanup_(buffer_done) Buffer options = {};
         char *report = malloc(REPORT_MAX);

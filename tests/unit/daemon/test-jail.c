@@ -8,6 +8,7 @@
 
 #include "daemon/environment.h"
 #include "daemon/jail.h"
+#include "lib/text.h"
 
 /* Relative to the top of the source tree, where tests are run. */
 #define GOLDEN "tests/unit/daemon/golden/jail-options"
@@ -82,7 +83,7 @@ Test(jail, sizes) {
 }
 
 Test(jail, argv) {
-        _cleanup_(jail_argv_freep) char **argv = NULL;
+        _cleanup_(strv_freep) char **argv = NULL;
         const char *const expected[] = { "bwrap", "--args", "9", "--", "/proc/self/fd/3", "4" };
 
         cr_assert_eq(jail_build_argv(&spec, 9, &argv), 0);
@@ -108,7 +109,7 @@ static const JailSpec closed = {
 };
 
 Test(jail, closure_argv) {
-        _cleanup_(jail_argv_freep) char **argv = NULL;
+        _cleanup_(strv_freep) char **argv = NULL;
         const char *const expected[] = { "bwrap", "--args", "9", "--", "/proc/self/fd/3", "4", "10", "5" };
 
         cr_assert_eq(jail_build_argv(&closed, 9, &argv), 0);
@@ -118,7 +119,7 @@ Test(jail, closure_argv) {
 }
 
 Test(jail, network_argv) {
-        _cleanup_(jail_argv_freep) char **argv = NULL, **closed_argv = NULL;
+        _cleanup_(strv_freep) char **argv = NULL, **closed_argv = NULL;
         JailSpec s = spec, c = closed;
 
         s.network_fd = c.network_fd = 11;

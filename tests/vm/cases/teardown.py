@@ -4,7 +4,7 @@ import os
 
 from guestlib import CONFIG, SERVICE, SLICE, configure, other, processes_of, read, sh, tester, wait_for, write
 
-PROGRAMS = ("sandboxd", "sandbox-agent", "sandbox-snapshot"[:15], "sandbox-environments"[:15], "sandbox-proxy", "bwrap")
+PROGRAMS = ("sandboxd", "sandbox-agent", "sandbox-snapshot"[:15], "sandbox-environments"[:15], "sandbox-proxy", "sandbox-become", "bwrap")
 
 
 def left():
