@@ -10,7 +10,9 @@
 #include <criterion/criterion.h>
 
 #include "daemon/helper-spawn.h"
+#include "lib/become.h"
 #include "lib/fd-util.h"
+#include "lib/process.h"
 #include "lib/text.h"
 
 TestSuite(helper_spawn, .timeout = 20);
@@ -141,4 +143,41 @@ Test(helper_spawn, no_program) {
 
         cr_assert_eq(helper_spawn(&h, &pidfd), -ENOENT);
         cr_assert_eq(waitpid(-1, NULL, WNOHANG), -1, "nothing is left");
+}
+
+/* A descriptor of sandbox-become, which is built beside the tests' directory; negative where it was not. */
+static int open_become(void) {
+        _cleanup_free_ char *directory = NULL, *path = NULL;
+
+        cr_assert_eq(program_directory(&directory), 0);
+        cr_assert_geq(asprintf(&path, "%s/../" BECOME_PROGRAM, directory), 0);
+        return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+/* As another user, with nothing of ours but what it is given. */
+Test(helper_spawn, user) {
+        _cleanup_close_ int become_fd = open_become(), stays = open("/dev/null", O_RDONLY);
+        gid_t groups[] = { 4711, 4712 };
+        const PeerCred user = { .uid = 4713, .gid = 4714, .groups = groups, .n_groups = 2, .pidfd = -EBADF };
+        HelperSpawn h = { .fds = HELPER_FDS_NONE, .user = &user, .become_fd = become_fd, .seconds_max = 15, .alone = true };
+        const char *const argv[] = { "none", NULL };
+        int pidfd = -EBADF;
+        siginfo_t info;
+
+        (void) stays;
+        if (geteuid() != 0 || become_fd < 0)
+                cr_skip_test("needs root, and sandbox-become");
+        check_output(h, "while read k v; do case $k in Uid:|Gid:|Groups:|CapPrm:|CapEff:|CapAmb:|NoNewPrivs:) echo $k $v;; esac; done"
+                     " < /proc/$$/status; printf %s \"${SECRET-none}\"; for i in 0 1 2 3 4 5 6 7 8 9; do [ -e /proc/self/fd/$i ] &&"
+                     " printf %s $i; done",
+                     "Uid: 4713 4713 4713 4713\nGid: 4714 4714 4714 4714\nGroups: 4711 4712\nCapPrm: 0000000000000000\n"
+                     "CapEff: 0000000000000000\nCapAmb: 0000000000000000\nNoNewPrivs: 1\nnone012");
+        info = wait_for(spawn(&h, "(:)"));
+        cr_assert(info.si_code == CLD_EXITED && info.si_status != 0, "it makes no processes");
+
+        h.program = "/nonexistent/none";
+        h.argv = argv;
+        cr_assert_eq(helper_spawn(&h, &pidfd), 0);
+        info = wait_for(pidfd);
+        cr_assert(info.si_code == CLD_EXITED && info.si_status == BECOME_STATUS);
 }
