@@ -140,7 +140,7 @@ static void become_user(void) {
 
         if (setresuid(arg_uid, arg_uid, arg_uid) < 0)
                 fail("set the user id");
-        (void) prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+        /* The ambient ones are gone with them. */
         if (syscall(SYS_capset, &header, none) < 0)
                 fail("drop capabilities");
 }

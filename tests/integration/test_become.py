@@ -312,3 +312,31 @@ def test_nobody_stops_the_daemon(start, stopper, method, parameters):
         assert run_as(d, BOB, "echo served")["stdout"] == "served\n"
     if method == "Run":
         assert run_as(d, ALICE, "echo served")["stdout"] == "served\n", "and she, when she has ended it"
+
+
+@needs_root
+def test_a_user_whose_cgroup_does_not_run(start):
+    """Whatever keeps the processes of Alice's sessions from running, here to the end of it, is hers alone: a start of hers waits
+    there, and Bob is served."""
+    d = start()
+    assert run_as(d, ALICE, "true")["exit_code"] == 0
+    with link_of(d, ALICE) as link:
+        session = link.call("Show", session="s", project="/p")["session"]
+    if not session["cgroup"]:
+        pytest.skip("no cgroups here")
+    users = os.path.dirname(session["cgroup"])
+    assert os.path.basename(users) == f"u{ALICE}"
+
+    def freeze(value):
+        with open(os.path.join(users, "cgroup.freeze"), "w", encoding="ascii") as f:
+            f.write(value)
+    with link_of(d, ALICE) as link, link_of(d, BOB) as bob:
+        freeze("1")
+        try:
+            link.send("Run", code="echo ran", session="waits", environment="shell", project="/p")
+            for _ in range(2):
+                assert bob.call("GetVersion")["version"]
+            assert run_as(d, BOB, "echo served")["stdout"] == "served\n"
+        finally:
+            freeze("0")
+        assert link.answer()["stdout"] == "ran\n"
