@@ -340,3 +340,21 @@ def test_a_user_whose_cgroup_does_not_run(start):
         finally:
             freeze("0")
         assert link.answer()["stdout"] == "ran\n"
+
+
+@needs_root
+def test_proxy_of_a_user(start):
+    """A helper that stays, with nothing left of the daemon's rights; it ends with the daemon, whatever becomes of that."""
+    d = start({"environments": {"net": {"preset": "shell", "network": []}}})
+    with link_of(d, ALICE) as link:
+        assert link.call("Run", code="echo ran", session="s", environment="net", project="/p")["stdout"] == "ran\n"
+
+    def proxies():
+        return [p for p in os.listdir("/proc") if p.isdigit() and parent_of(p) == d.pid
+                and fields(open(f"/proc/{p}/status", encoding="utf-8").read())["Name"] == "sandbox-proxy"]
+    (pid,) = wait_for(proxies)
+    status = fields(open(f"/proc/{pid}/status", encoding="utf-8").read())
+    nothing_is_left(status, ALICE, 0)
+    assert status["NoNewPrivs"] == "1"
+    d.crash()
+    wait_for(lambda: not alive(int(pid)))
