@@ -175,6 +175,15 @@ static void stream_destroy(Stream *s) {
         free(s);
 }
 
+static void dispatch_end(Stream *s) {
+        s->dispatching = false;
+
+        if (s->freed)
+                stream_destroy(s);
+        else if (s->source && update_events(s) < 0)
+                mark_broken(s, -ENOMEM);
+}
+
 static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
         Stream *s = userdata;
 
@@ -189,12 +198,7 @@ static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userda
                         dispatch_input(s);
         }
 
-        s->dispatching = false;
-
-        if (s->freed)
-                stream_destroy(s);
-        else if (s->source && update_events(s) < 0)
-                mark_broken(s, -ENOMEM);
+        dispatch_end(s);
 
         return 0;
 }
@@ -205,12 +209,7 @@ void stream_receive(Stream *s) {
 
         s->dispatching = true;
         dispatch_input(s);
-        s->dispatching = false;
-
-        if (s->freed)
-                stream_destroy(s);
-        else if (s->source && update_events(s) < 0)
-                mark_broken(s, -ENOMEM);
+        dispatch_end(s);
 }
 
 int stream_new(sd_event *event, int fd, const char *name, const StreamLimits *limits,

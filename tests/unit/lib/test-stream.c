@@ -416,3 +416,19 @@ Test(stream, may_be_freed_in_any_callback) {
         cr_assert_gt(peer_read(data, OUTPUT_MAX), 0);
         cr_assert_null(stream);
 }
+
+Test(stream, receives_without_the_loop) {
+        stream_receive(stream);
+        cr_assert_eq(n_inputs, 0, "there is nothing");
+
+        cr_assert_eq(send(peer, "one", 3, 0), 3);
+        stream_receive(stream);
+        cr_assert_eq(n_received, 3);
+        pump();
+        cr_assert_eq(n_inputs, 1, "it is not told twice");
+
+        free_on_input = true;
+        cr_assert_eq(send(peer, "two", 3, 0), 3);
+        stream_receive(stream);
+        cr_assert_null(stream);
+}
