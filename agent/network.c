@@ -10,6 +10,7 @@
 
 #include "lib/fd-util.h"
 #include "lib/log.h"
+#include "lib/socket.h"
 #include "lib/text.h"
 
 /* Always the same, so that what a snapshot or a configuration file has of it stays true, and what proxies are known
@@ -55,9 +56,7 @@ static int listen_on(const struct sockaddr *address, socklen_t size) {
         if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0 ||
             setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) < 0)
                 return -errno;
-        /* Within a machine there is no congestion, but a sender that paces (bbr, where it is the default) is woken by
-         * timers for each packet, and so are its readers. This one is in every kernel. */
-        (void) setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
+        socket_set_local(fd);
         if (address->sa_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) < 0)
                 return -errno;
         if (bind(fd, address, size) < 0 || listen(fd, SOMAXCONN) < 0)

@@ -7,6 +7,8 @@
  */
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -102,6 +104,10 @@ int socket_flush(int fd, Buffer *b) {
 
         buffer_consume(b, (size_t) n);
         return 0;
+}
+
+void socket_set_local(int fd) {
+        (void) setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
 }
 
 int socket_address_from_path(const char *path, struct sockaddr_un *ret) {

@@ -27,6 +27,13 @@ ssize_t socket_send_fd(int fd, const struct iovec *parts, size_t n_parts, int pa
 /* Sends the front of a buffer and drops it. 0 (see what is left), or negative errno. */
 int socket_flush(int fd, Buffer *b);
 
+/*
+ * Of a TCP socket both ends of which are on this machine. There is no congestion, but a sender that paces (bbr, where
+ * it is the default) is woken by timers for each packet, and so is whoever reads: so it is reno's, which every kernel
+ * has. Only speed depends on it.
+ */
+void socket_set_local(int fd);
+
 /* -ENAMETOOLONG when the path does not fit, -EINVAL when it is empty. */
 int socket_address_from_path(const char *path, struct sockaddr_un *ret);
 

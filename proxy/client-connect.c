@@ -6,6 +6,7 @@
  */
 
 #include "lib/fd-util.h"
+#include "lib/socket.h"
 #include "lib/text.h"
 #include "proxy/client-private.h"
 #include "proxy/sentences.h"
@@ -111,10 +112,13 @@ static void on_dialed(int error, int fd, const struct sockaddr_storage *address,
 
         /* The settings may have changed meanwhile. */
         v = judge(c, &c->address, &class);
-        if (v != NETWORK_ALLOWED)
+        if (v != NETWORK_ALLOWED) {
                 client_refuse(c, v, &c->address, class);
-        else
-                client_relay(c, TAKE_FD(owned_fd));
+                return;
+        }
+        if (class == ADDRESS_LOOPBACK || class == ADDRESS_OWN)
+                socket_set_local(fd);
+        client_relay(c, TAKE_FD(owned_fd));
 }
 
 static void dial(Client *c, const struct sockaddr_storage *addresses, size_t n) {

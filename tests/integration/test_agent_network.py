@@ -23,6 +23,7 @@ def test_echo(net, host):
     net.begin(f"s = connect({host!r}); s.sendall(b'ping'); say(s.recv(99)); s.close()")
     s = net.accept()
     assert s.recv(99) == b"ping"
+    assert s.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).startswith(b"reno\0")
     s.sendall(b"pong")
     assert net.end() == "b'pong'"
     assert s.recv(99) == b""
