@@ -122,7 +122,7 @@ class Service(Client):
                     comm = f.read().strip()
             except OSError:
                 continue
-            if alive(int(pid)) and re.match("sandboxd|bwrap|sandbox-agent|sandbox-become", comm):
+            if alive(int(pid)) and re.match("sandboxd|bwrap|sandbox-(agent|become|proxy)", comm):
                 left.append(f"process {pid} ({comm})")
         return left
 
