@@ -142,6 +142,7 @@ void process_lost(Process *p, const char *why) {
 
         log_warning("sandbox-proxy of uid %u is over: %s.", (unsigned) p->user.uid, why);
         p->stream = stream_free(p->stream);
+        p->ready = false; /* or a session that is made meanwhile would stop the timer, and with it the next start */
         for (ProxySession *s = p->sessions; s; s = next) {
                 next = s->next;
                 s->number = 0;

@@ -133,6 +133,13 @@ static int add_to_proxy(Session *s) {
                            s->network->socket.listen_fd, &handlers, s, &s->network->proxy);
 }
 
+/* What else shortage_advice() knows is of cgroups. */
+static const char *start_advice(int error) {
+        bool is_short = error == -EMFILE || error == -ENFILE || error == -ENOMEM || error == -EAGAIN;
+
+        return is_short ? shortage_advice(error) : "";
+}
+
 int session_network_open(Session *s, char **reterr_why) {
         char name[PASSED_FD_NAME_SIZE];
         const char *step = "the session's socket could not be made";
@@ -153,7 +160,7 @@ int session_network_open(Session *s, char **reterr_why) {
                                                    "as can be. End one with 'sandboxctl kill'.", PROXY_SESSIONS_MAX);
         if (r < 0)
                 return text_explain(r, reterr_why, "The session's network is not to be had: %s: %s.%s", step,
-                                    strerror(-r), shortage_advice(r));
+                                    strerror(-r), start_advice(r));
         keep_socket(s);
         return 0;
 }

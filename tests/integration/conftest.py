@@ -9,6 +9,7 @@ import pytest
 import netlib
 from artifactlib import Artifacts
 from daemonlib import BUILD, Daemon, copy_programs, others_reach, public_directory, removed
+from hostlib import HostDaemon
 from worldlib import World
 
 
@@ -89,4 +90,12 @@ def session(world):
     """session(rules…): one of the proxy, for this test."""
     with contextlib.ExitStack() as stack:
         yield lambda *rules, **more: stack.enter_context(contextlib.closing(world.proxy.session(*rules, **more)))
+        world.contacts()
+
+
+@pytest.fixture
+def start_on_host(world, programs):
+    """Starts a daemon on the host of a world, for this test."""
+    with contextlib.ExitStack() as stack:
+        yield lambda config=None, **more: stack.enter_context(HostDaemon(world.network, config, **{"programs": programs, **more}))
         world.contacts()

@@ -87,6 +87,14 @@ def memory_kilobytes(pid, key="VmRSS"):
         return next(int(line.split()[1]) for line in f if line.startswith(key + ":"))
 
 
+def is_proxy(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="ascii", errors="replace") as f:
+            return f.read() == "sandbox-proxy\n"
+    except OSError:
+        return False
+
+
 class VarlinkError(Exception):
     def __init__(self, name, parameters):
         super().__init__(name, parameters)
@@ -324,6 +332,7 @@ class Daemon(Client):
     def end(self, wait=20):
         """Its status after SIGTERM, within a bound; and nothing of it is left."""
         children = descendants(self.pid)
+        proxies = {(p, start) for p, start in children if is_proxy(p)}
         self.process.send_signal(signal.SIGTERM)
         try:
             status = self.process.wait(wait)
@@ -331,7 +340,9 @@ class Daemon(Client):
             self.process.kill()
             self.process.wait()
             raise
-        left = [f"process {p}" for p, start in children if (s := stat_of(p)) and s[2] == start and s[0] != "Z"]
+        left = [f"process {p}" for p, start in children - proxies if (s := stat_of(p)) and s[2] == start and s[0] != "Z"]
+        # It waits for none of these, which are others' processes: they end when they see that it is gone.
+        wait_for(lambda: not [p for p, start in proxies if (s := stat_of(p)) and s[2] == start and s[0] != "Z"])
         left += cgroups_named(tree_name(self.runtime))
         with open("/proc/self/mountinfo", encoding="utf-8") as f:
             left += [line.split()[4] for line in f if line.split()[4].startswith(self.root)]

@@ -21,6 +21,10 @@ with open(os.path.join(ROOT, "tests", "cases", "network.json"), encoding="utf-8"
     CASES = json.load(f)
 INTERPRETERS = {"python": ["/usr/bin/python3", "-c"], "shell": ["bash", "-c"], "node": ["node", "-e"]}
 PROXY_PORT = 3128
+CONFIG = {"environments": {f"listed-{e}": {"preset": e, "network": ["named.example", PUBLIC4, f"[{PUBLIC6}]:443"]} for e in INTERPRETERS},
+          "snapshots": {"enabled": False}}
+# What uses a proxy by itself.
+BY_PROXY = {"net-no-proxy", "net-http", "net-node"}
 # What root cannot show, and why.
 NOT_TRIED = {
     "net-unix-sessions": "it is about two sessions",
@@ -51,14 +55,13 @@ def host(world, programs):
         s.bind((address, PROXY_PORT))
         s.listen(64)
         sockets.append(s)
-    with HostDaemon(world.network, programs=programs) as d:
+    with HostDaemon(world.network, CONFIG, programs=programs) as d:
         yield d
     for s in sockets:
         s.close()
 
 
-@of(CASES)
-def test_fails(host, world, case):
+def check(host, world, case):
     tester = caselib.Tester(case["id"], caselib.Ctl(os.path.join(BUILD, "sandboxctl"), host.sock, slack=2.0),
                             types.SimpleNamespace(slack=2.0))
     world.contacts()
@@ -69,6 +72,18 @@ def test_fails(host, world, case):
         tester.close()
     assert not world.contacts(), "something was sent"
     assert not world.dns.questions("named.example"), "somebody was asked"
+
+
+@of(CASES)
+def test_fails(host, world, case):
+    check(host, world, case)
+
+
+@of([c for c in CASES if c["id"] not in BY_PROXY])
+def test_fails_beside_a_proxy(host, world, case):
+    """Where there is a list, and whatever is on it, the proxy is the only way."""
+    steps = [{**step, "env": f"listed-{step['env']}"} for step in case["steps"]]
+    check(host, world, {**case, "steps": steps})
 
 
 @of([c for c in CASES if c["id"] not in NOT_TRIED])

@@ -97,11 +97,17 @@ def read_body(stream, request):
     request.body = stream.exactly(int((request.values("Content-Length") or ["0"])[0]))
 
 
-def respond(s, request):
+def respond(s, request, files, gate):
     """By the path; what it is about is the query."""
     argument = request.argument
     kind, body, more = "200 OK", b"hello\n", ""
-    if request.path == "/echo":
+    if request.path in files:
+        body = files[request.path]
+        if body.startswith(b"<!DOCTYPE"):
+            more = "Content-Type: text/html\r\n"
+    elif request.path.startswith("/repository.git/"):
+        kind, body = "404 Not Found", b""
+    elif request.path == "/echo":
         body = request.body
     elif request.path == "/blob":
         body = blob(int(argument))
@@ -112,6 +118,16 @@ def respond(s, request):
     elif request.path == "/chunks":
         s.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1;x=y\r\n\n\r\n0\r\nSum: 1\r\n\r\n")
         return
+    elif request.path == "/held":       # one half, and the other when the gate is opened
+        body = blob(int(argument))
+        s.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body[:len(body) // 2])
+        gate.wait(WAIT)
+        s.sendall(body[len(body) // 2:])
+        return
+    elif request.path == "/endless":
+        s.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {1 << 50}\r\n\r\n".encode())
+        while True:
+            s.sendall(PIECE)
     elif request.path == "/cut":
         s.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nhel")
         return
@@ -125,6 +141,8 @@ class Web:
     def __init__(self, namespace, tls=None):
         self.lock = threading.Condition()
         self.requests = []              # of HTTP
+        self.files = {}                 # what is at a path: bytes
+        self.gate = threading.Event()   # of /held
         self.taken = []                 # of others, and of requests that were cut: (bytes, whether to their end)
         self.tls = tls
         self.listeners = []
@@ -189,7 +207,7 @@ class Web:
             self.note((head + stream.inbox, False), self.taken)
             raise
         self.note(request, self.requests)
-        respond(s, request)
+        respond(s, request, self.files, self.gate)
         s.shutdown(socket.SHUT_WR)
         request.rest = stream.rest()
 
@@ -273,3 +291,5 @@ class Certificate:
             self.server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self.server.load_cert_chain(certificate, key)
             self.client = ssl.create_default_context(cafile=certificate)
+            with open(certificate, encoding="ascii") as f:
+                self.text = f.read()
