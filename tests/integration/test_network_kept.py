@@ -59,6 +59,12 @@ def listing(*rules):
     return {"environments": {**CONFIG["environments"], "python": {"network": list(rules)}}}
 
 
+def listings(rules):
+    """The same for environments of Python and of bash; None: they have no network."""
+    return {"environments": {e: {"description": e, "interpreters": [i], **({} if rules is None else {"network": rules})}
+                             for e, i in (("python", "python"), ("shell", "bash"))}}
+
+
 def hangup(d):
     if isinstance(d, HostService):
         return d.reload()
@@ -305,6 +311,29 @@ def test_exception_of_an_administrator_cuts_what_is_open(world, start_on_host):
     assert links[1].answer()["stdout"] == "True\n" and fetches(d, other) and not fetches(d, s)
     for link in links:
         link.close()
+
+
+# A snapshot
+
+PROXY_NAMES = {"python": "import os; print(len([k for k in os.environ if 'prox' in k.lower()]))", "shell": "env | grep -ic proxy"}
+
+
+@pytest.mark.parametrize("env", PROXY_NAMES)
+def test_restored_where_there_is_another_network(world, start_on_host, env):
+    """What leads to the proxy is the new session's, and not of the state; so is what it may reach: no grant outlives its session."""
+    d = start_on_host(listings(LIST))
+    s = d.name()
+    n = int(d.run(PROXY_NAMES[env], s, env)["stdout"])
+    assert n > 4
+    d.call("Set", session=s, project=d.project, allow=["other.example"])
+    d.call("Save", session=s, project=d.project)
+    for rules, count in (None, 0), (LIST, n):
+        configure(d, listings(rules))
+        hangup(d)
+        new = d.name()
+        d.call("Restore", session=s, name=new, project=d.project)
+        assert d.run(PROXY_NAMES[env], new, env)["stdout"] == f"{count}\n"
+        assert (d.usage(new) or {}).get("granted", []) == []
 
 
 # Standby
