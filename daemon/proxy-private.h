@@ -33,7 +33,9 @@ struct Process {
         ProxySession *sessions;
         unsigned n_sessions;
         uint64_t last_number;
-        Stream *stream; /* NULL: there is none */
+        Stream *stream; /* NULL: it is given up */
+        sd_event_source *child; /* its end; NULL: it is reaped */
+        bool due; /* what comes next waits for that */
         bool ready;
         uint64_t started;
         uint64_t pause;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /*
- * A process that is given up is not waited for: its end of the connection is closed, on which it ends, and it is
- * reaped whenever it does. The daemon may not be allowed to kill it, since it is the user's.
+ * A process that is given up is told so by the end of its connection, on which it ends, and is reaped when it does.
+ * The daemon may not be allowed to kill it, since it is the user's, who may have stopped it; so that these do not
+ * become many, there is no other one for him until then. The daemon itself waits for none when it ends.
  */
 
 #include <sys/socket.h>
@@ -47,24 +48,28 @@ static void on_drained(Stream *stream, void *userdata) {
 
 /* ---- the process ---- */
 
+static void process_go_on(Process *p);
+
 static int on_process_exit(sd_event_source *source, int fd, uint32_t revents, void *userdata) {
+        Process *p = userdata;
+
         (void) waitid(P_PIDFD, (id_t) fd, &(siginfo_t){}, WEXITED | WNOHANG);
-        (void) sd_event_source_disable_unref(source);
+        p->child = sd_event_source_disable_unref(p->child);
+        if (p->due)
+                process_go_on(p);
         return 0;
 }
 
-/* It is reaped when it ends, whatever becomes of the rest. */
-static int reap_later(Proxies *all, int pidfd) {
+static int process_watch(Process *p, int pidfd) {
         _cleanup_close_ int owned_fd = pidfd;
-        sd_event_source *source;
         int r;
 
-        r = sd_event_add_io(all->event, &source, pidfd, EPOLLIN, on_process_exit, NULL);
+        r = sd_event_add_io(p->proxies->event, &p->child, pidfd, EPOLLIN, on_process_exit, p);
         if (r < 0)
                 return r;
-        (void) sd_event_source_set_io_fd_own(source, true);
+        (void) sd_event_source_set_io_fd_own(p->child, true);
         (void) TAKE_FD(owned_fd);
-        (void) sd_event_source_set_description(source, "proxy-exit");
+        (void) sd_event_source_set_description(p->child, "proxy-exit");
         return 0;
 }
 
@@ -84,7 +89,7 @@ static int process_spawn(Process *p, int control_fd) {
         helper.fds[STDERR_FILENO] = STDERR_FILENO;
         helper.fds[PROXY_CONTROL_FD] = control_fd;
         r = helper_spawn(&helper, &pidfd);
-        return r < 0 ? r : reap_later(p->proxies, pidfd);
+        return r < 0 ? r : process_watch(p, pidfd);
 }
 
 static int process_start(Process *p) {
@@ -121,6 +126,7 @@ static int process_start(Process *p) {
 static Process *process_free(Process *p) {
         p->stream = stream_free(p->stream);
         p->timer = sd_event_source_disable_unref(p->timer);
+        p->child = sd_event_source_disable_unref(p->child);
         for (Process **i = &p->proxies->processes; *i; i = &(*i)->next)
                 if (*i == p) {
                         *i = p->next;
@@ -131,8 +137,10 @@ static Process *process_free(Process *p) {
 }
 
 static void process_start_later(Process *p) {
-        bool steady = p->started > 0 && now_monotonic() - p->started >= STEADY_USEC;
+        bool steady = p->ready && now_monotonic() - p->started >= STEADY_USEC;
 
+        /* Or a session that is made meanwhile would stop the timer, and with it the next start. */
+        p->ready = false;
         set_timer(p, steady ? 0 : p->pause);
         p->pause = steady ? PAUSE_MIN_USEC : MIN(2 * p->pause, PAUSE_MAX_USEC);
 }
@@ -142,7 +150,6 @@ void process_lost(Process *p, const char *why) {
 
         log_warning("sandbox-proxy of uid %u is over: %s.", (unsigned) p->user.uid, why);
         p->stream = stream_free(p->stream);
-        p->ready = false; /* or a session that is made meanwhile would stop the timer, and with it the next start */
         for (ProxySession *s = p->sessions; s; s = next) {
                 next = s->next;
                 s->number = 0;
@@ -155,23 +162,40 @@ void process_lost(Process *p, const char *why) {
         process_start_later(p);
 }
 
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
-        Process *p = userdata;
+/* None runs: another one, or no more of it. */
+static void process_go_on(Process *p) {
         int r;
 
+        p->due = false;
         if (!p->sessions) {
                 (void) process_free(p);
-                return 0;
-        }
-        if (p->stream) {
-                process_lost(p, "it did not come up in time");
-                return 0;
+                return;
         }
         r = process_start(p);
         if (r < 0) {
                 (void) log_warning_errno(r, "Failed to start '%s': %m", p->proxies->program);
                 process_start_later(p);
         }
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata) {
+        Process *p = userdata;
+
+        if (p->stream && p->sessions) {
+                process_lost(p, "it did not come up in time");
+                return 0;
+        }
+        p->stream = stream_free(p->stream);
+        p->ready = false;
+        if (!p->child) {
+                process_go_on(p);
+                return 0;
+        }
+        if (!p->due) {
+                p->due = true;
+                set_timer(p, PAUSE_MAX_USEC);
+        } else if (p->sessions)
+                log_warning("sandbox-proxy of uid %u does not end, so there is no other one.", (unsigned) p->user.uid);
         return 0;
 }
 
@@ -194,7 +218,9 @@ static int process_new(Proxies *all, const PeerCred *user, Process **ret) {
         if (r >= 0)
                 r = process_start(p);
         if (r < 0) {
-                (void) process_free(p);
+                p->due = p->child;
+                if (!p->due)
+                        (void) process_free(p);
                 return r;
         }
         (void) sd_event_source_set_description(p->timer, "proxy-timer");

@@ -4,6 +4,7 @@
 import json
 import os
 import select
+import signal
 import socket
 import struct
 import sys
@@ -85,6 +86,9 @@ def main(how):
         data = frame(REFUSED, number, REFUSAL) * 100
         for _ in range(1000):
             write(data)
+    elif how == "stays":
+        write(LIES["garbage"](number))
+        signal.pause()
     else:
         write(LIES[how](number))
     while True:                         # until it is given up

@@ -3,7 +3,9 @@
 can do is to keep that user from the network."""
 import contextlib
 import os
+import re
 import shutil
+import signal
 import time
 
 import pytest
@@ -39,7 +41,7 @@ def heal(path):
 
 
 def ended(d):
-    return d.log().count("sandbox-proxy of uid")
+    return len(re.findall("sandbox-proxy of uid [0-9]+ is over", d.log()))
 
 
 def pids(d, path):
@@ -55,10 +57,10 @@ def pids(d, path):
 def test_program_that_is_not_there(fake):
     """Who asks for a network is told, and has the rest of his session; others do not notice."""
     d, _ = fake(None)
-    d.run("x = 41", "s", "python")
+    notices = [d.run("x = 41", "s", "python")["notice"] or ""]
     wait_for(lambda: ended(d) >= 2)
     reply = d.run("print(x + 1)", "s", "python")
-    assert reply["stdout"] == "42\n" and "sandbox-proxy" in reply["notice"]
+    assert reply["stdout"] == "42\n" and any("sandbox-proxy" in n for n in [*notices, reply["notice"] or ""])
     assert d.run("echo ok", env="none")["stdout"] == "ok\n"
 
 
@@ -93,6 +95,23 @@ def test_pauses_grow(fake):
     wait_for(lambda: ended(d) >= 5)
     assert time.monotonic() - began > 1.4               # 0.1, 0.2, 0.4 and 0.8 s
     assert ended(d) <= 6
+
+
+def test_proxy_that_stays(world, fake):
+    """One that is given up and does not end, as when its user stops it, has no successor: they would become many. That is
+    said, and whatever sessions he makes and ends changes nothing of it."""
+    d, proxy = fake("stays")
+    d.run("x = 41", "s", "python")
+    wait_for(lambda: ended(d) == 1)
+    heal(proxy)
+    d.call("Kill", session="s", project=d.project)
+    s = d.session(world.certificate)
+    wait_for(lambda: "does not end, so there is no other one" in d.log())
+    [pid] = pids(d, proxy)
+    assert d.run("echo ok", env="none")["stdout"] == "ok\n"
+    os.kill(pid, signal.SIGKILL)
+    assert d.run("print(fetch('http://tls.example/hello'))", s, "python")["stdout"] == "b'hello\\n'\n"
+    assert ended(d) == 1 and len(d.proxies()) == 1
 
 
 def test_proxy_that_hears_nothing(fake):
