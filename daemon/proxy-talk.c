@@ -127,15 +127,13 @@ static bool take_session_frame(Process *p, const Frame *f) {
         }
 
         if ((f->type != PROXY_FRAME_USAGE && f->type != PROXY_FRAME_REMOVED) ||
+            (f->type == PROXY_FRAME_REMOVED && s->listen_fd >= 0) || /* nobody has asked for that */
             proxy_report_parse_usage(f->payload, f->size, &use) < 0)
                 return false;
         if (s->handlers)
                 s->handlers->on_usage(&use, s->userdata);
-        if (f->type == PROXY_FRAME_REMOVED) {
-                if (s->listen_fd >= 0)
-                        return false;
+        if (f->type == PROXY_FRAME_REMOVED)
                 proxy_session_done(s);
-        }
         return true;
 }
 
