@@ -179,7 +179,7 @@ def test_polkit_rule_decides_as_meant(nix):
     rule = evaluated(nix, FULL, "c.security.polkit.extraConfig")
     with open(os.path.join(ROOT, "polkit/io.nixsandbox.policy"), encoding="utf-8") as f:
         actions = re.findall('<action id="(.*)">', f.read())
-    assert len(actions) == 4
+    assert len(actions) == 5
     mine = {"io.nixsandbox.list-others", "io.nixsandbox.manage-others"}
     asked = [(a, g) for a in [*actions, "org.freedesktop.systemd1.manage-units"]
              for g in (["sandbox-admins"], ["wheel", "nix-sandbox"], [])]
