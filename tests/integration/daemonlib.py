@@ -375,7 +375,11 @@ class Daemon(Client):
                 shutil.rmtree(self.root, ignore_errors=True)
 
     def __enter__(self):
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:
+            self.close()                # nobody else does, where there is no context
+            raise
 
     def __exit__(self, *_):
         self.close()
