@@ -139,27 +139,19 @@ int session_network_environment_from_json(json_object *o, NetworkList *ret) {
 }
 
 int session_network_take(Session *s, json_object *record) {
-        SessionNetwork *n;
         Parsed p = {};
         int r;
 
         r = parse(record, &p);
-        if (r < 0)
-                return r;
-        n = s->network = calloc(1, sizeof(*n));
-        if (!n)
-                return -ENOMEM;
-        n->socket = NETWORK_SOCKET_NULL;
-        n->limits = s->manager->config->network.limits;
-        n->policy.narrowed = p.caller;
-
-        r = network_list_copy(&s->environment->network, &n->policy.environment);
+        if (r >= 0)
+                r = session_network_alloc(s, /* narrowed= */ p.caller);
         if (r >= 0 && p.caller)
-                r = parse_list(p.caller, &n->policy.caller);
+                r = parse_list(p.caller, &s->network->policy.caller);
         if (r >= 0)
-                r = parse_list(p.granted, &n->policy.granted);
+                r = parse_list(p.granted, &s->network->policy.granted);
         if (r >= 0)
-                r = network_usage_from_json(p.used, &n->usage);
-        n->usage.connections_open = 0;
+                r = network_usage_from_json(p.used, &s->network->usage);
+        if (r >= 0)
+                s->network->usage.connections_open = 0;
         return r;
 }

@@ -87,20 +87,25 @@ void session_network_after_turn(Session *s, Turn *t) {
 
 /* ---- its life ---- */
 
-int session_network_new(Session *s, const NetworkList *caller) {
+int session_network_alloc(Session *s, bool narrowed) {
         SessionNetwork *n;
-        int r;
 
-        if (!s->environment->has_network)
-                return 0;
         n = s->network = calloc(1, sizeof(*n));
         if (!n)
                 return -ENOMEM;
         n->socket = NETWORK_SOCKET_NULL;
         n->limits = s->manager->config->network.limits;
-        n->policy.narrowed = caller;
-        r = network_list_copy(&s->environment->network, &n->policy.environment);
-        return r >= 0 && caller ? network_list_copy(caller, &n->policy.caller) : r;
+        n->policy.narrowed = narrowed;
+        return network_list_copy(&s->environment->network, &n->policy.environment);
+}
+
+int session_network_new(Session *s, const NetworkList *caller) {
+        int r;
+
+        if (!s->environment->has_network)
+                return 0;
+        r = session_network_alloc(s, /* narrowed= */ caller);
+        return r >= 0 && caller ? network_list_copy(caller, &s->network->policy.caller) : r;
 }
 
 /* What is made under the session's id is not seen by who looks for records: the name is none of an id. */

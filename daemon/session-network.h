@@ -53,7 +53,9 @@ int session_network_environment_from_json(json_object *o, NetworkList *ret);
 /* Takes over what another daemon had; listen_fd is taken, also on failure. What the environment allows now counts. */
 int session_network_adopt(Session *s, json_object *record, int listen_fd);
 
-/* session-network-json.c, for session-network.c */
+/* Between session-network.c and session-network-json.c. */
+/* One with the environment's list and the configured limits, and no socket. */
+int session_network_alloc(Session *s, bool narrowed);
 /* As ProxyHandlers has it; userdata is the session. */
 int session_network_settings(bool with_used, void *userdata, json_object **ret);
 /* All of a record but the socket. */
